@@ -1,0 +1,156 @@
+//! `cargo xtask proto`: Rust from `proto/`, checked in so that a build needs neither this nor `protoc`.
+//!
+//! Streaming RPCs are served by `transport`, below gRPC libraries, so the generated service traits
+//! hold the unary methods alone. The descriptor set holds everything: reflection answers from it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use prost::Message;
+use prost_types::{FileDescriptorSet, ServiceDescriptorProto};
+
+/// Where the generated files live, below the repository's root.
+const OUT: &str = "crates/wire/src/gen";
+
+/// The file that reflection answers from.
+const DESCRIPTORS: &str = "descriptors.bin";
+
+/// Writes the generated files.
+pub(crate) fn generate(root: &Path) -> Result<()> {
+    let fresh = Scratch::new("proto-generate")?;
+    render(root, fresh.path())?;
+    let out = root.join(OUT);
+    for name in names(&out)? {
+        fs::remove_file(out.join(name))?;
+    }
+    for name in names(fresh.path())? {
+        fs::copy(fresh.path().join(&name), out.join(&name))?;
+    }
+    Ok(())
+}
+
+/// Fails, naming the files, when what is checked in is not what `proto/` yields.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let fresh = Scratch::new("proto-check")?;
+    render(root, fresh.path())?;
+    let out = root.join(OUT);
+    let mut names = [names(&out)?, names(fresh.path())?].concat();
+    names.sort();
+    names.dedup();
+    let read = |path: PathBuf| fs::read(path).ok();
+    names.retain(|name| read(out.join(name)) != read(fresh.path().join(name)));
+    if names.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "stale in {OUT}: {}; run `cargo xtask proto`",
+        names.join(", ")
+    )
+}
+
+fn render(root: &Path, out: &Path) -> Result<()> {
+    let mut all = compile(&root.join("proto"))?;
+    let mut code = all.clone();
+    for service in code.file.iter_mut().flat_map(|file| &mut file.service) {
+        keep_unary(service)?;
+    }
+
+    let mut config = tonic_prost_build::Config::new();
+    config.bytes(["."]).btree_map(["."]);
+    tonic_prost_build::configure()
+        .build_transport(false)
+        .emit_rerun_if_changed(false)
+        .out_dir(out)
+        .compile_fds_with_config(code, config)?;
+    format(root, out)?;
+
+    for file in &mut all.file {
+        file.source_code_info = None;
+    }
+    fs::write(out.join(DESCRIPTORS), all.encode_to_vec())?;
+    Ok(())
+}
+
+fn compile(proto: &Path) -> Result<FileDescriptorSet> {
+    let mut files = Vec::new();
+    collect(proto, &mut files)?;
+    files.sort();
+    protox::compile(files, [proto]).context("proto/ does not compile")
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "proto")
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Comments are attached to a method by its index, so only methods at the end may be left out.
+fn keep_unary(service: &mut ServiceDescriptorProto) -> Result<()> {
+    let streams =
+        |m: &prost_types::MethodDescriptorProto| m.client_streaming() || m.server_streaming();
+    let unary = service
+        .method
+        .iter()
+        .take_while(|method| !streams(method))
+        .count();
+    ensure!(
+        service.method[unary..].iter().all(streams),
+        "in service {} a unary method follows a streaming one: list the unary ones first",
+        service.name()
+    );
+    service.method.truncate(unary);
+    Ok(())
+}
+
+fn format(root: &Path, out: &Path) -> Result<()> {
+    let sources = names(out)?.into_iter().filter(|name| name.ends_with(".rs"));
+    let status = Command::new("rustfmt")
+        .args(["--edition", "2024", "--config-path"])
+        .arg(root.join("rustfmt.toml"))
+        .args(sources.map(|name| out.join(name)))
+        .status()
+        .context("rustfmt does not start")?;
+    ensure!(status.success(), "rustfmt failed");
+    Ok(())
+}
+
+fn names(dir: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// A directory that is gone when this is.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
