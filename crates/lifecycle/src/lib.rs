@@ -1,0 +1,34 @@
+//! The pure core of Tidegate: what a stream and a session may do, in which order, and why they end.
+//!
+//! Everything here is a value. Nothing waits, reads a clock, owns a socket or knows how a frame is
+//! written: events and the time go in, commands and the next deadline come out. The shells above
+//! (`bridge`, `gateway`, `supervisor`, `client`) own sockets, tasks and clocks, and decide nothing.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`state`] | what one stream may do next on one hop |
+//! | [`leg`] | how FIN and the end of a stream are written on one hop, given what was negotiated |
+//! | [`relay`] | what an event on one leg means for the other, and when a stream is finished |
+//! | [`session`] | what a supervisor's control stream may do next, from both ends |
+//! | [`cause`] | who ended a stream, and why |
+//! | [`capability`] | what two neighbours both understand |
+//! | [`limits`] | every timeout and bound, with its default |
+//! | [`redial`] | when a supervisor tries which gateway again |
+//! | [`id`], [`target`] | names that cannot be mixed up, and where a stream leads |
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+pub mod capability;
+pub mod cause;
+pub mod id;
+pub mod leg;
+pub mod limits;
+pub mod redial;
+pub mod relay;
+pub mod session;
+pub mod state;
+pub mod target;
+
+pub use capability::{Capabilities, Capability, HalfClose};
+pub use cause::{Cause, End, Origin, Reason};
+pub use target::Target;

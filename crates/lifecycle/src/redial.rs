@@ -1,0 +1,274 @@
+//! When a supervisor tries which gateway again.
+//!
+//! | the session ended with | the supervisor |
+//! |---|---|
+//! | OK: the sandbox was removed | does not redial |
+//! | draining, loss | tries each other address once at once, then as the last row |
+//! | superseded by another instance | stops and says so, so that two never duel |
+//! | refused: credentials, permission, version | retries slowly, from 30 s to 5 min |
+//! | anything else | backs off exponentially with full jitter |
+
+use std::time::{Duration, Instant};
+
+use crate::cause::{End, Reason};
+
+/// The bounds of the exponential row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The first wait, before jitter.
+    pub min: Duration,
+    /// The longest wait, before jitter.
+    pub max: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            min: Duration::from_millis(500),
+            max: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Dial the address with this index after this long.
+    Dial {
+        /// Which of the configured addresses.
+        address: usize,
+        /// How long to wait first.
+        after: Duration,
+    },
+    /// The sandbox is gone for good: end with success.
+    Stop,
+    /// Another instance took over: end with failure, never redial.
+    GiveWay,
+}
+
+/// How an attempt, or a session, ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The gateway ended the session with OK.
+    Removed,
+    /// With this cause, which may be that no connection came about.
+    With(End),
+}
+
+/// The longest wait, before jitter, in the first minute of an outage.
+const EAGER_MAX: Duration = Duration::from_secs(4);
+/// How long an outage counts as young.
+const EAGER_FOR: Duration = Duration::from_secs(60);
+/// How long a session must have stood for the next outage to start afresh.
+const HEALTHY_AFTER: Duration = Duration::from_secs(10);
+/// The waits after a refusal.
+const REFUSED: Bounds = Bounds {
+    min: Duration::from_secs(30),
+    max: Duration::from_secs(300),
+};
+
+/// The schedule. Random numbers and the time come from the shell.
+#[derive(Debug)]
+pub struct Redial {
+    addresses: usize,
+    bounds: Bounds,
+    current: usize,
+    outage: Option<Instant>,
+    attempts: u32,
+    refusals: u32,
+    /// Other addresses to try at once.
+    untried: usize,
+}
+
+impl Redial {
+    /// A schedule over `addresses` addresses, of which the first is dialled first.
+    pub const fn new(addresses: usize, bounds: Bounds) -> Self {
+        Self {
+            addresses,
+            bounds,
+            current: 0,
+            outage: None,
+            attempts: 0,
+            refusals: 0,
+            untried: 0,
+        }
+    }
+
+    /// Which address is dialled, or in use.
+    pub const fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Decides after an attempt or a session ended. `stood` is how long the session stood, if it
+    /// did; `jitter` is uniform in 0..1.
+    pub fn ended(
+        &mut self,
+        how: &Ended,
+        stood: Option<Duration>,
+        jitter: f64,
+        now: Instant,
+    ) -> Next {
+        let Ended::With(end) = how else {
+            return Next::Stop;
+        };
+        if end.reason == Reason::Superseded {
+            return Next::GiveWay;
+        }
+        if stood.is_some_and(|stood| stood >= HEALTHY_AFTER) {
+            self.outage = None;
+            self.attempts = 0;
+            self.refusals = 0;
+        }
+        let since = *self.outage.get_or_insert(now);
+        if is_refusal(end.reason) {
+            return self.slowly(end, jitter);
+        }
+        if stood.is_some() && is_move(end.reason) {
+            self.untried = self.addresses.saturating_sub(1);
+        }
+        self.current = (self.current + 1) % self.addresses.max(1);
+        if self.untried > 0 {
+            self.untried -= 1;
+            return Next::Dial {
+                address: self.current,
+                after: Duration::ZERO,
+            };
+        }
+        let cap = if now.duration_since(since) < EAGER_FOR {
+            EAGER_MAX
+        } else {
+            self.bounds.max
+        };
+        let cap = cap.min(self.bounds.max);
+        let wait = exponential(self.bounds.min, cap, self.attempts);
+        self.attempts = self.attempts.saturating_add(1);
+        Next::Dial {
+            address: self.current,
+            after: wait.mul_f64(jitter.clamp(0.0, 1.0)),
+        }
+    }
+
+    /// A refusal is not a matter of milliseconds: jitter only adds to the wait.
+    fn slowly(&mut self, end: &End, jitter: f64) -> Next {
+        let wait = exponential(REFUSED.min, REFUSED.max, self.refusals)
+            .max(end.retry_after.unwrap_or_default());
+        self.refusals = self.refusals.saturating_add(1);
+        let after = wait.mul_f64(1.0 + jitter.clamp(0.0, 1.0) / 10.0);
+        Next::Dial {
+            address: self.current,
+            after,
+        }
+    }
+}
+
+fn exponential(min: Duration, max: Duration, attempts: u32) -> Duration {
+    min.saturating_mul(2u32.saturating_pow(attempts)).min(max)
+}
+
+/// The gateway is leaving or lost: another one may be there already.
+fn is_move(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::GatewayDraining
+            | Reason::TransportLost
+            | Reason::HeartbeatTimeout
+            | Reason::OwnerLost
+            | Reason::PeerLost
+    )
+}
+
+fn is_refusal(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::CredentialInvalid
+            | Reason::CredentialExpired
+            | Reason::CredentialRevoked
+            | Reason::NotPermitted
+            | Reason::VersionUnsupported
+            | Reason::CapabilityRequired
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cause::Origin;
+
+    fn end(reason: Reason) -> Ended {
+        Ended::With(End::new(Origin::Gateway, reason, ""))
+    }
+
+    fn wait(next: Next) -> Duration {
+        match next {
+            Next::Dial { after, .. } => after,
+            Next::Stop | Next::GiveWay => panic!("{next:?}"),
+        }
+    }
+
+    #[test]
+    fn removal_stops_and_another_instance_is_given_way() {
+        let now = Instant::now();
+        let mut redial = Redial::new(1, Bounds::default());
+        assert_eq!(redial.ended(&Ended::Removed, None, 0.5, now), Next::Stop);
+        assert_eq!(
+            redial.ended(&end(Reason::Superseded), None, 0.5, now),
+            Next::GiveWay
+        );
+    }
+
+    #[test]
+    fn a_lost_session_tries_each_other_address_once_at_once() {
+        let now = Instant::now();
+        let mut redial = Redial::new(3, Bounds::default());
+        let stood = Some(Duration::from_secs(60));
+        let lost = end(Reason::TransportLost);
+        let at_once = |address| Next::Dial {
+            address,
+            after: Duration::ZERO,
+        };
+        assert_eq!(redial.ended(&lost, stood, 1.0, now), at_once(1));
+        assert_eq!(redial.ended(&lost, None, 1.0, now), at_once(2));
+        let next = redial.ended(&lost, None, 1.0, now);
+        assert_eq!(
+            next,
+            Next::Dial {
+                address: 0,
+                after: Duration::from_millis(500)
+            }
+        );
+    }
+
+    #[test]
+    fn waits_stay_short_in_the_first_minute_and_grow_after_it() {
+        let start = Instant::now();
+        let mut redial = Redial::new(1, Bounds::default());
+        let lost = end(Reason::TransportLost);
+        for n in 0..20 {
+            let at = start + Duration::from_secs(n);
+            assert!(wait(redial.ended(&lost, None, 1.0, at)) <= EAGER_MAX);
+        }
+        let late = start + Duration::from_secs(61);
+        assert_eq!(
+            wait(redial.ended(&lost, None, 1.0, late)),
+            Duration::from_secs(30)
+        );
+        let healthy = Some(HEALTHY_AFTER);
+        assert_eq!(
+            wait(redial.ended(&lost, healthy, 1.0, late)),
+            Duration::from_millis(500)
+        );
+    }
+
+    #[test]
+    fn sec_06_a_refusal_is_retried_slowly() {
+        let now = Instant::now();
+        let mut redial = Redial::new(2, Bounds::default());
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            let next = redial.ended(&end(Reason::CredentialExpired), None, 0.0, now);
+            assert_eq!(redial.current(), 0);
+            waits.push(wait(next).as_secs());
+        }
+        assert_eq!(waits, [30, 60, 120, 240, 300, 300]);
+    }
+}

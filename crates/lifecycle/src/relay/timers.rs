@@ -1,0 +1,146 @@
+//! The deadlines of a relay. Silence is valid for ever unless a limit says otherwise.
+
+use std::time::{Duration, Instant};
+
+use super::Side;
+use crate::cause::Reason;
+use crate::leg::Leg;
+use crate::limits::StreamLimits;
+
+#[derive(Debug)]
+pub(super) struct Timers {
+    limits: StreamLimits,
+    pub(super) operation: Option<Instant>,
+    /// The last byte, or FIN, from either side.
+    heard: Instant,
+    /// The last byte from or into either side.
+    moved: Instant,
+    /// The last frame or byte towards that side.
+    spoke: [Instant; 2],
+    /// Since when bytes have waited for that side without progress.
+    blocked: [Option<Instant>; 2],
+}
+
+impl Timers {
+    pub(super) const fn new(limits: StreamLimits, now: Instant) -> Self {
+        Self {
+            limits,
+            operation: None,
+            heard: now,
+            moved: now,
+            spoke: [now; 2],
+            blocked: [None; 2],
+        }
+    }
+
+    /// Bytes, or FIN, came from `side`; they go to the other.
+    pub(super) fn heard(&mut self, side: Side, now: Instant) {
+        self.heard = now;
+        self.moved = now;
+        self.spoke[side.other().index()] = now;
+    }
+
+    pub(super) fn progressed(&mut self, side: Side, now: Instant) {
+        self.moved = now;
+        self.spoke[side.index()] = now;
+        if let Some(since) = &mut self.blocked[side.index()] {
+            *since = now;
+        }
+    }
+
+    pub(super) fn blocked(&mut self, side: Side, now: Instant) {
+        self.blocked[side.index()].get_or_insert(now);
+    }
+
+    pub(super) fn unblocked(&mut self, side: Side) {
+        self.blocked[side.index()] = None;
+    }
+
+    /// The first deadline that has passed, with a sentence about it.
+    pub(super) fn expired(&self, legs: &[Leg; 2], now: Instant) -> Option<(Reason, String)> {
+        let candidates = [
+            (Reason::OperationTimeout, self.operation),
+            (Reason::WriteStalled, self.write_stall()),
+            (Reason::HalfCloseIdle, self.half_close_idle(legs)),
+            (Reason::IdleTimeout, self.idle()),
+        ];
+        let (reason, _) = candidates
+            .into_iter()
+            .find(|(_, at)| at.is_some_and(|at| at <= now))?;
+        Some((reason, self.sentence(reason)))
+    }
+
+    /// The next moment at which something expires or a keepalive is due.
+    pub(super) fn next(&self, legs: &[Leg; 2]) -> Option<Instant> {
+        let fixed = [
+            self.operation,
+            self.write_stall(),
+            self.half_close_idle(legs),
+            self.idle(),
+            self.legacy_grace(legs),
+        ];
+        let keepalives = Side::BOTH.map(|side| self.keepalive(side, legs));
+        fixed.into_iter().chain(keepalives).flatten().min()
+    }
+
+    pub(super) fn legacy_grace_is_over(&self, legs: &[Leg; 2], now: Instant) -> bool {
+        self.legacy_grace(legs).is_some_and(|at| at <= now)
+    }
+
+    /// Whether a keepalive towards `side` is due; if so the next one is counted from `now`.
+    pub(super) fn take_keepalive(&mut self, side: Side, legs: &[Leg; 2], now: Instant) -> bool {
+        let due = self.keepalive(side, legs).is_some_and(|at| at <= now);
+        if due {
+            self.spoke[side.index()] = now;
+        }
+        due
+    }
+
+    fn idle(&self) -> Option<Instant> {
+        Some(self.moved + self.limits.idle?)
+    }
+
+    fn half_close_idle(&self, legs: &[Leg; 2]) -> Option<Instant> {
+        let half_closed = legs[0].has_heard_fin() != legs[1].has_heard_fin();
+        let limit = self.limits.half_close_idle.filter(|_| half_closed)?;
+        Some(self.moved + limit)
+    }
+
+    fn write_stall(&self) -> Option<Instant> {
+        let limit = self.limits.write_stall?;
+        Some(self.blocked.iter().flatten().min().copied()? + limit)
+    }
+
+    fn legacy_grace(&self, legs: &[Leg; 2]) -> Option<Instant> {
+        let waits = legs[Side::Downstream.index()].withholds_fin()
+            && !legs[Side::Downstream.index()].has_heard_fin();
+        waits.then(|| self.heard + self.limits.legacy_half_close_grace)
+    }
+
+    fn keepalive(&self, side: Side, legs: &[Leg; 2]) -> Option<Instant> {
+        let interval = self
+            .limits
+            .keepalive
+            .filter(|_| legs[side.index()].takes_keepalive())?;
+        Some(self.spoke[side.index()] + interval)
+    }
+
+    fn sentence(&self, reason: Reason) -> String {
+        let limited = |what: &str, limit: Option<Duration>| {
+            format!(
+                "{what} for {:?}, which is the configured limit",
+                limit.unwrap_or_default()
+            )
+        };
+        if reason == Reason::WriteStalled {
+            limited("a reader took nothing", self.limits.write_stall)
+        } else if reason == Reason::HalfCloseIdle {
+            let what = "one direction had ended and nothing moved in the other";
+            limited(what, self.limits.half_close_idle)
+        } else if reason == Reason::IdleTimeout {
+            limited("nothing moved in either direction", self.limits.idle)
+        } else {
+            "the deadline of the whole operation has passed".to_owned()
+        }
+    }
+}
