@@ -1,0 +1,175 @@
+//! Where a server is, and how to reach it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+use http::uri::{Authority, Scheme};
+
+use super::connection::{Connection, Origin};
+use super::dial::{self, ConnectError};
+use crate::{ClientTls, ProxyRules, Settings};
+
+/// A server's URL with everything that connecting to it needs.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(super) origin: Arc<Origin>,
+    pub(super) tls: Option<Arc<ClientTls>>,
+    pub(super) proxy: ProxyRules,
+    pub(super) settings: Settings,
+    pub(super) connect_timeout: Duration,
+}
+
+/// Why a text is no endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// It is not a URL with a host.
+    #[error("`{0}` is not a URL like https://HOST:PORT")]
+    NotAUrl(String),
+    /// It is a URL of another kind than `http://` and `https://`.
+    #[error("`{0}` has to begin with http:// or https://")]
+    Scheme(String),
+    /// It names more than a server.
+    #[error("`{0}` has a user or a path; only https://HOST:PORT is understood")]
+    TooMuch(String),
+}
+
+impl Endpoint {
+    /// Parses `http://HOST[:PORT]` (HTTP/2 in plaintext) or `https://HOST[:PORT]` (TLS, by default
+    /// with the system's certificate authorities). No proxy; at most 10 s to connect.
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointError`] says what is wrong with `url`.
+    pub fn parse(url: &str) -> Result<Self, EndpointError> {
+        let uri: Uri = url
+            .parse()
+            .map_err(|_| EndpointError::NotAUrl(url.to_owned()))?;
+        let parts = uri.into_parts();
+        let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
+            return Err(EndpointError::NotAUrl(url.to_owned()));
+        };
+        if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
+            return Err(EndpointError::Scheme(url.to_owned()));
+        }
+        let has_path = parts.path_and_query.is_some_and(|path| path != "/");
+        if has_path || authority.as_str().contains('@') {
+            return Err(EndpointError::TooMuch(url.to_owned()));
+        }
+        if authority.host().is_empty() {
+            return Err(EndpointError::NotAUrl(url.to_owned()));
+        }
+        Ok(Self {
+            origin: Arc::new(Origin { scheme, authority }),
+            tls: None,
+            proxy: ProxyRules::none(),
+            settings: Settings::default(),
+            connect_timeout: Duration::from_secs(10),
+        })
+    }
+
+    /// Uses `tls` for `https://`.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Arc<ClientTls>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Connects through a proxy where `proxy` says so.
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: ProxyRules) -> Self {
+        self.proxy = proxy;
+        self
+    }
+
+    /// Uses `settings` for its connections.
+    #[must_use]
+    pub fn with_settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Lets connecting take `timeout`: resolving, every address, proxy, TLS and HTTP/2 together.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Connects, trying the host's addresses in turn, until the server has said what it allows.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] says at which step it failed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: what was begun is closed.
+    pub async fn connect(&self) -> Result<Connection, ConnectError> {
+        dial::connect(self).await
+    }
+
+    /// Tells whether connections are encrypted.
+    pub fn is_tls(&self) -> bool {
+        self.origin.scheme == Scheme::HTTPS
+    }
+
+    /// Tells the host, without brackets if it is an IPv6 address.
+    pub fn host(&self) -> &str {
+        self.authority()
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+    }
+
+    /// Tells the port, or the scheme's own.
+    pub fn port(&self) -> u16 {
+        let default = if self.is_tls() { 443 } else { 80 };
+        self.authority().port_u16().unwrap_or(default)
+    }
+
+    /// Tells the URL.
+    pub fn url(&self) -> String {
+        format!("{}://{}", self.origin.scheme, self.origin.authority)
+    }
+
+    fn authority(&self) -> &Authority {
+        &self.origin.authority
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, host: &str, port: u16, tls: bool) {
+        let endpoint = Endpoint::parse(url).unwrap();
+        assert_eq!(
+            (endpoint.host(), endpoint.port(), endpoint.is_tls()),
+            (host, port, tls)
+        );
+    }
+
+    #[test]
+    fn urls() {
+        check("http://localhost:7070", "localhost", 7070, false);
+        check("https://gate.example.org/", "gate.example.org", 443, true);
+        check("http://[::1]:81", "::1", 81, false);
+        check("http://10.0.0.1", "10.0.0.1", 80, false);
+    }
+
+    #[test]
+    fn what_is_no_url() {
+        let error = |url: &str| Endpoint::parse(url).unwrap_err();
+        assert!(matches!(error("localhost:7070"), EndpointError::NotAUrl(_)));
+        assert!(matches!(error("/path"), EndpointError::NotAUrl(_)));
+        assert!(matches!(error("ftp://host"), EndpointError::Scheme(_)));
+        assert!(matches!(
+            error("http://host/path"),
+            EndpointError::TooMuch(_)
+        ));
+        assert!(matches!(error("http://me@host"), EndpointError::TooMuch(_)));
+    }
+}
