@@ -1,0 +1,160 @@
+//! Paths, header names, and what is in the headers.
+
+mod timeout;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tidegate_lifecycle::Capabilities;
+use tidegate_lifecycle::id::{SessionId, StreamId};
+
+pub use self::timeout::{TIMEOUT, set_timeout, timeout};
+
+/// The path of the RPC that carries one byte stream between a client and a target.
+pub const FORWARD_TCP: &str = "/openshell.v1.OpenShell/ForwardTcp";
+/// The path of the RPC that is a supervisor's control stream.
+pub const CONNECT_SUPERVISOR: &str = "/openshell.v1.OpenShell/ConnectSupervisor";
+/// The path of the RPC that carries one relay between a gateway and a supervisor.
+pub const RELAY_STREAM: &str = "/openshell.v1.OpenShell/RelayStream";
+
+/// Response: what the hop agreed on.
+pub const CAPABILITIES: HeaderName = HeaderName::from_static("tidegate-capabilities");
+/// Response: what every hop of the path agreed on.
+pub const PATH_CAPABILITIES: HeaderName = HeaderName::from_static("tidegate-path-capabilities");
+/// Response: the stream's id, as an operator sees it.
+pub const STREAM_ID: HeaderName = HeaderName::from_static("tidegate-stream-id");
+/// Response: the id of the session that serves the stream.
+pub const SESSION_ID: HeaderName = HeaderName::from_static("tidegate-session-id");
+/// Request: which thread of the gateway should serve the connection.
+pub const LANE: HeaderName = HeaderName::from_static("tidegate-lane");
+
+/// Writes a set of capabilities under `name`.
+pub fn set_capabilities(headers: &mut HeaderMap, name: HeaderName, set: Capabilities) {
+    set_text(headers, name, &set.names().join(","));
+}
+
+/// Reads the set of capabilities under `name`; the empty one if there is none.
+pub fn capabilities(headers: &HeaderMap, name: &HeaderName) -> Capabilities {
+    let values = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    Capabilities::from_names(values.flat_map(|value| value.split(',')))
+}
+
+/// Writes a stream's id.
+pub fn set_stream_id(headers: &mut HeaderMap, id: &StreamId) {
+    set_text(headers, STREAM_ID, id.as_str());
+}
+
+/// Reads a stream's id.
+pub fn stream_id(headers: &HeaderMap) -> Option<StreamId> {
+    text(headers, &STREAM_ID).map(StreamId::new)
+}
+
+/// Writes a session's id.
+pub fn set_session_id(headers: &mut HeaderMap, id: &SessionId) {
+    set_text(headers, SESSION_ID, id.as_str());
+}
+
+/// Reads a session's id.
+pub fn session_id(headers: &HeaderMap) -> Option<SessionId> {
+    text(headers, &SESSION_ID).map(SessionId::new)
+}
+
+/// Writes a lane.
+pub fn set_lane(headers: &mut HeaderMap, lane: u32) {
+    headers.insert(LANE, HeaderValue::from(lane));
+}
+
+/// Reads a lane.
+pub fn lane(headers: &HeaderMap) -> Option<u32> {
+    text(headers, &LANE)?.parse().ok()
+}
+
+/// Writes a bearer token, marked so that it is neither logged nor indexed. One that no header can
+/// hold is left out.
+pub fn set_bearer(headers: &mut HeaderMap, token: &str) {
+    if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}")) {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+}
+
+/// Reads a bearer token.
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, &AUTHORIZATION)?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Writes text; what no header can hold is left out.
+fn set_text(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers
+        .get(name)?
+        .to_str()
+        .ok()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_survive_and_unknown_ones_are_ignored() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(capabilities(&headers, &CAPABILITIES), Capabilities::NONE);
+        set_capabilities(&mut headers, CAPABILITIES, Capabilities::STREAM);
+        assert_eq!(capabilities(&headers, &CAPABILITIES), Capabilities::STREAM);
+        assert_eq!(
+            capabilities(&headers, &PATH_CAPABILITIES),
+            Capabilities::NONE
+        );
+
+        headers.insert(
+            CAPABILITIES,
+            HeaderValue::from_static("x-v1, frame-limit-v1"),
+        );
+        headers.append(CAPABILITIES, HeaderValue::from_static("relay-abort-v1"));
+        let names = capabilities(&headers, &CAPABILITIES).names();
+        assert_eq!(names, ["relay-abort-v1", "frame-limit-v1"]);
+    }
+
+    #[test]
+    fn ids_and_lanes_survive() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(
+            (stream_id(&headers), session_id(&headers), lane(&headers)),
+            (None, None, None)
+        );
+        set_stream_id(&mut headers, &StreamId::new("s-1"));
+        set_session_id(&mut headers, &SessionId::new("x-1"));
+        set_lane(&mut headers, 7);
+        assert_eq!(stream_id(&headers), Some(StreamId::new("s-1")));
+        assert_eq!(session_id(&headers), Some(SessionId::new("x-1")));
+        assert_eq!(lane(&headers), Some(7));
+    }
+
+    #[test]
+    fn a_bearer_token_is_read_whatever_the_case_and_never_printed() {
+        let mut headers = HeaderMap::new();
+        set_bearer(&mut headers, "s3cret");
+        assert_eq!(bearer(&headers), Some("s3cret"));
+        assert!(!format!("{headers:?}").contains("s3cret"));
+        for (value, expected) in [
+            ("bearer  x", Some("x")),
+            ("Basic x", None),
+            ("Bearer ", None),
+        ] {
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
+            assert_eq!(bearer(&headers), expected, "{value}");
+        }
+    }
+}
