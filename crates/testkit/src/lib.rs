@@ -24,8 +24,12 @@ mod background;
 pub mod certs;
 pub mod content;
 pub mod fault_proxy;
+
+pub mod messages;
+pub mod outcome;
 pub mod probe;
 pub mod process;
+pub mod raw_h2;
 pub mod record;
 pub mod socket;
 pub mod target;
