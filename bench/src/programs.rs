@@ -49,6 +49,11 @@ impl Programs {
     }
 }
 
+/// Whether `name` is one of the programs that are compared with all others.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name.starts_with("tidegate")
+}
+
 const fn needed(subject: Subject) -> &'static [&'static str] {
     match subject {
         Subject::Plain | Subject::Tls => &[],

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 
 use super::output::Output;
 use crate::bounded::{SHORT, within};
+use crate::programs;
 use crate::worker::Worker;
 
 /// A running process. Dropping it kills it.
@@ -17,6 +18,8 @@ pub(crate) struct Process {
     pid: u32,
     child: Child,
     output: Output,
+    /// Apart from `child`, which would close it while it waits for the end.
+    _stdin: Option<ChildStdin>,
 }
 
 impl Process {
@@ -30,6 +33,9 @@ impl Process {
         let mut command = Command::new(program);
         command.args(arguments);
         isolate(&mut command, home);
+        if !programs::is_ours(name) {
+            command.env("RUST_LOG", "warn"); // or others pay for a line per connection
+        }
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -39,11 +45,13 @@ impl Process {
             .with_context(|| format!("starting {name} ({})", program.display()))?;
         let pid = child.id().context("a process without an id")?;
         let output = Output::collect(child.stdout.take(), child.stderr.take());
+        let stdin = child.stdin.take();
         Ok(Self {
             name: name.to_owned(),
             pid,
             child,
             output,
+            _stdin: stdin,
         })
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// Lines kept per process.
-const KEPT: usize = 100;
+const KEPT: usize = 20;
 
 /// The last lines of standard output and standard error.
 pub(super) struct Output {
