@@ -17,6 +17,9 @@ const OUT: &str = "crates/wire/src/gen";
 /// The file that reflection answers from.
 const DESCRIPTORS: &str = "descriptors.bin";
 
+/// The message that no generated code can read, since one number has two wire types in it.
+const BY_HAND: &str = ".openshell.v1.ListSandboxesRequest";
+
 /// Writes the generated files.
 pub(crate) fn generate(root: &Path) -> Result<()> {
     let fresh = Scratch::new("proto-generate")?;
@@ -60,7 +63,9 @@ fn render(root: &Path, out: &Path) -> Result<()> {
     let mut config = tonic_prost_build::Config::new();
     config.bytes(["."]).btree_map(["."]);
     tonic_prost_build::configure()
+        .build_client(false)
         .build_transport(false)
+        .extern_path(BY_HAND, "crate::unary::ListSandboxesRequest")
         .emit_rerun_if_changed(false)
         .out_dir(out)
         .compile_fds_with_config(code, config)?;

@@ -21,5 +21,6 @@ pub mod metadata;
 mod proto;
 pub mod session;
 pub mod status;
+pub mod unary;
 
 pub use decode::DecodeError;

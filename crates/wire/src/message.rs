@@ -174,6 +174,11 @@ impl Gather {
         }
     }
 
+    /// How much of the message is there.
+    pub(crate) fn len(&self) -> usize {
+        self.have.len()
+    }
+
     /// Takes what belongs to the message out of `input`; the message, when it is whole. One that
     /// arrived in one piece is not copied.
     pub(crate) fn take(&mut self, input: &mut Bytes) -> Option<Bytes> {

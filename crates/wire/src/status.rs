@@ -51,7 +51,7 @@ pub fn from_tonic(status: &tonic::Status, unknown_origin: Origin) -> End {
 }
 
 /// What an error says, and everything that led to it.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -67,6 +67,17 @@ impl FrameReader {
         self.limit = limit;
     }
 
+    /// How many of the bytes pushed have not come out yet: those of a message that is incomplete,
+    /// and those behind it.
+    pub fn buffered(&self) -> usize {
+        let begun = match &self.state {
+            State::Head(head) => head.len,
+            State::Message(gather) => gather.len(),
+            State::Data { .. } | State::Failed(_) => 0,
+        };
+        begun + self.input.len()
+    }
+
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: Bytes) {
         message::append(&mut self.input, bytes);

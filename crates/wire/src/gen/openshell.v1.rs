@@ -84,23 +84,6 @@ pub struct SandboxResponse {
     #[prost(message, optional, tag = "1")]
     pub sandbox: ::core::option::Option<Sandbox>,
 }
-/// 2 is not declared: it is a number of items to skip (0.0.x) or the token of a page (0.1.x), of
-/// different wire types. The gateway reads both by hand.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ListSandboxesRequest {
-    /// At most this many items; 0 leaves the number to the gateway.
-    #[prost(uint32, tag = "1")]
-    pub page_size: u32,
-    /// `key=value`, comma-separated.
-    #[prost(string, tag = "3")]
-    pub label_selector: ::prost::alloc::string::String,
-    /// A workspace's name as text (0.0.x), or a WorkspaceSelector (0.1.x).
-    #[prost(bytes = "bytes", tag = "4")]
-    pub workspace_scope: ::prost::bytes::Bytes,
-    /// 0.0.x only.
-    #[prost(bool, tag = "5")]
-    pub all_workspaces: bool,
-}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListSandboxesResponse {
     #[prost(message, repeated, tag = "1")]
@@ -663,224 +646,6 @@ pub struct SessionRejected {
 /// The gateway is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GatewayHeartbeat {}
-/// Generated client implementations.
-pub mod open_shell_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value
-    )]
-    use tonic::codegen::http::Uri;
-    use tonic::codegen::*;
-    /// Unary methods first, streams after them: the generated Rust service holds the former alone.
-    #[derive(Debug, Clone)]
-    pub struct OpenShellClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl<T> OpenShellClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> OpenShellClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                    http::Request<tonic::body::Body>,
-                    Response = http::Response<
-                        <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                    >,
-                >,
-            <T as tonic::codegen::Service<http::Request<tonic::body::Body>>>::Error:
-                Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            OpenShellClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
-        }
-        /// Enable decompressing responses.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
-        }
-        /// Answers whether the gateway works. Needs no credential.
-        pub async fn health(
-            &mut self,
-            request: impl tonic::IntoRequest<super::HealthRequest>,
-        ) -> std::result::Result<tonic::Response<super::HealthResponse>, tonic::Status> {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/Health");
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("openshell.v1.OpenShell", "Health"));
-            self.inner.unary(req, path, codec).await
-        }
-        /// Says what the gateway is.
-        pub async fn get_gateway_info(
-            &mut self,
-            request: impl tonic::IntoRequest<super::GetGatewayInfoRequest>,
-        ) -> std::result::Result<tonic::Response<super::GetGatewayInfoResponse>, tonic::Status>
-        {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path =
-                http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/GetGatewayInfo");
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("openshell.v1.OpenShell", "GetGatewayInfo"));
-            self.inner.unary(req, path, codec).await
-        }
-        /// Says who the gateway takes the caller for.
-        pub async fn get_current_user(
-            &mut self,
-            request: impl tonic::IntoRequest<super::GetCurrentUserRequest>,
-        ) -> std::result::Result<tonic::Response<super::GetCurrentUserResponse>, tonic::Status>
-        {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path =
-                http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/GetCurrentUser");
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("openshell.v1.OpenShell", "GetCurrentUser"));
-            self.inner.unary(req, path, codec).await
-        }
-        /// Looks one sandbox up.
-        pub async fn get_sandbox(
-            &mut self,
-            request: impl tonic::IntoRequest<super::GetSandboxRequest>,
-        ) -> std::result::Result<tonic::Response<super::SandboxResponse>, tonic::Status> {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/GetSandbox");
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("openshell.v1.OpenShell", "GetSandbox"));
-            self.inner.unary(req, path, codec).await
-        }
-        /// Lists the sandboxes the gateway knows.
-        pub async fn list_sandboxes(
-            &mut self,
-            request: impl tonic::IntoRequest<super::ListSandboxesRequest>,
-        ) -> std::result::Result<tonic::Response<super::ListSandboxesResponse>, tonic::Status>
-        {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path =
-                http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/ListSandboxes");
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("openshell.v1.OpenShell", "ListSandboxes"));
-            self.inner.unary(req, path, codec).await
-        }
-        /// Forgets a sandbox for good and ends its session.
-        pub async fn delete_sandbox(
-            &mut self,
-            request: impl tonic::IntoRequest<super::DeleteSandboxRequest>,
-        ) -> std::result::Result<tonic::Response<super::DeleteSandboxResponse>, tonic::Status>
-        {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path =
-                http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/DeleteSandbox");
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("openshell.v1.OpenShell", "DeleteSandbox"));
-            self.inner.unary(req, path, codec).await
-        }
-        /// Issues a token that authorises ForwardTcp streams to one sandbox.
-        pub async fn create_ssh_session(
-            &mut self,
-            request: impl tonic::IntoRequest<super::CreateSshSessionRequest>,
-        ) -> std::result::Result<tonic::Response<super::CreateSshSessionResponse>, tonic::Status>
-        {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path =
-                http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/CreateSshSession");
-            let mut req = request.into_request();
-            req.extensions_mut().insert(GrpcMethod::new(
-                "openshell.v1.OpenShell",
-                "CreateSshSession",
-            ));
-            self.inner.unary(req, path, codec).await
-        }
-        /// Takes such a token back.
-        pub async fn revoke_ssh_session(
-            &mut self,
-            request: impl tonic::IntoRequest<super::RevokeSshSessionRequest>,
-        ) -> std::result::Result<tonic::Response<super::RevokeSshSessionResponse>, tonic::Status>
-        {
-            self.inner.ready().await.map_err(|e| {
-                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
-            })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path =
-                http::uri::PathAndQuery::from_static("/openshell.v1.OpenShell/RevokeSshSession");
-            let mut req = request.into_request();
-            req.extensions_mut().insert(GrpcMethod::new(
-                "openshell.v1.OpenShell",
-                "RevokeSshSession",
-            ));
-            self.inner.unary(req, path, codec).await
-        }
-    }
-}
 /// Generated server implementations.
 pub mod open_shell_server {
     #![allow(
@@ -917,7 +682,7 @@ pub mod open_shell_server {
         /// Lists the sandboxes the gateway knows.
         async fn list_sandboxes(
             &self,
-            request: tonic::Request<super::ListSandboxesRequest>,
+            request: tonic::Request<crate::unary::ListSandboxesRequest>,
         ) -> std::result::Result<tonic::Response<super::ListSandboxesResponse>, tonic::Status>;
         /// Forgets a sandbox for good and ends its session.
         async fn delete_sandbox(
@@ -1170,14 +935,15 @@ pub mod open_shell_server {
                 "/openshell.v1.OpenShell/ListSandboxes" => {
                     #[allow(non_camel_case_types)]
                     struct ListSandboxesSvc<T: OpenShell>(pub Arc<T>);
-                    impl<T: OpenShell> tonic::server::UnaryService<super::ListSandboxesRequest>
+                    impl<T: OpenShell>
+                        tonic::server::UnaryService<crate::unary::ListSandboxesRequest>
                         for ListSandboxesSvc<T>
                     {
                         type Response = super::ListSandboxesResponse;
                         type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
                         fn call(
                             &mut self,
-                            request: tonic::Request<super::ListSandboxesRequest>,
+                            request: tonic::Request<crate::unary::ListSandboxesRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
                             let fut = async move {
