@@ -1,0 +1,79 @@
+//! What a tunnel needs of each of its two ends.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tidegate_lifecycle::cause::{End as StreamEnd, Reason};
+use tidegate_lifecycle::leg::Write;
+use tidegate_lifecycle::relay::Rank;
+use tidegate_lifecycle::{Capabilities, HalfClose};
+
+/// What an end has to report.
+#[derive(Debug)]
+pub enum Read {
+    /// The path beyond this end is open, and how FIN is written there is known.
+    Opened(Opened),
+    /// Payload bytes, at least one.
+    Data(Bytes),
+    /// A data frame without bytes.
+    Empty,
+    /// A half-close frame.
+    FinFrame,
+    /// The direction ended: END_STREAM, trailers with OK, end of file.
+    End,
+    /// An init on a stream that has had its own.
+    Init,
+    /// A frame without a known payload.
+    Unknown,
+    /// The neighbour broke a rule of framing.
+    Violation(Reason, String),
+    /// The neighbour ended the stream, or was lost.
+    Ended(Rank, StreamEnd),
+}
+
+/// What is known once the path beyond an end is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// How FIN is written on the hop.
+    pub half_close: HalfClose,
+    /// What the whole path beyond can promise.
+    pub path: Capabilities,
+}
+
+/// One side of a tunnel. Every `poll_*` registers the task for what it waits for.
+pub trait End {
+    /// Reads what comes next. `room` says whether the other side has taken everything so far; an
+    /// end whose neighbour has no window of its own reads only then.
+    fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read>;
+
+    /// Takes bytes to be written.
+    fn queue(&mut self, data: Bytes);
+
+    /// Takes something to be written behind the bytes queued before. An abort drops them.
+    fn command(&mut self, write: Write);
+
+    /// Writes what is queued. Ready when all of it was taken, by the kernel or by the peer's window.
+    ///
+    /// # Errors
+    ///
+    /// When the other side of this end does not take bytes any more.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), (Rank, StreamEnd)>>;
+
+    /// How many payload bytes were taken since the last call.
+    fn taken(&mut self) -> usize;
+
+    /// Whether bytes wait to be taken.
+    fn is_blocked(&self) -> bool;
+
+    /// `bytes` payload bytes that this end had read were taken by the other side, or dropped.
+    fn credit(&mut self, bytes: usize);
+
+    /// The path beyond the other end is open: tell the neighbour who waits for it.
+    fn path_opened(&mut self, _opened: &Opened) {}
+
+    /// After the stream has ended: waits until nothing of it is left on this side.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// The time that [`End::poll_gone`] may take is over: cut what is left.
+    fn cut(&mut self);
+}

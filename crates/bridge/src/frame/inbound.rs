@@ -1,0 +1,259 @@
+//! What arrives on an HTTP/2 stream, as things a tunnel understands.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http::HeaderMap;
+use tidegate_lifecycle::Capabilities;
+use tidegate_lifecycle::cause::{End, Origin, Reason};
+use tidegate_lifecycle::relay::Rank;
+use tidegate_transport::{Received, RecvHalf, ResponseHead};
+use tidegate_wire::frame::{Frame, FrameError, FrameLimit, FrameReader};
+use tidegate_wire::{metadata, status};
+
+use crate::end::{Opened, Read};
+use crate::loss::{Seat, lost};
+
+/// Credit for framing is given back in pieces of at least this size, or with that for payload.
+const FRAMING: usize = 16 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Inbound {
+    seat: Seat,
+    source: Source,
+    reader: FrameReader,
+    /// What the session agreed on, where it did.
+    agreed: Option<Capabilities>,
+    /// Bytes pushed into the reader that have not come out of it as payload.
+    unread: usize,
+    /// Window that framing has used up and that is to be given back.
+    framing: usize,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// The response headers are awaited.
+    Head(Box<ResponseHead>),
+    Open(RecvHalf),
+    /// Nothing behind a broken frame can be told apart: the rest is thrown away.
+    Broken(RecvHalf),
+    Ended,
+}
+
+impl Inbound {
+    pub(super) fn request(
+        seat: Seat,
+        recv: RecvHalf,
+        mut reader: FrameReader,
+        limit: FrameLimit,
+    ) -> Self {
+        reader.set_limit(limit);
+        Self {
+            seat,
+            source: Source::Open(recv),
+            reader,
+            agreed: None,
+            unread: 0,
+            framing: 0,
+        }
+    }
+
+    pub(super) fn response(seat: Seat, head: ResponseHead, agreed: Option<Capabilities>) -> Self {
+        let reader = FrameReader::new(FrameLimit::of(agreed.unwrap_or_default()));
+        Self {
+            seat,
+            source: Source::Head(Box::new(head)),
+            reader,
+            agreed,
+            unread: 0,
+            framing: 0,
+        }
+    }
+
+    pub(super) const fn has_ended(&self) -> bool {
+        matches!(self.source, Source::Ended)
+    }
+
+    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+        loop {
+            match self.reader.next() {
+                Ok(Some(frame)) => return Poll::Ready(self.read(frame)),
+                Ok(None) => self.settle_framing(),
+                Err(error) => return Poll::Ready(self.broken(error)),
+            }
+            let received = match &mut self.source {
+                Source::Head(head) => {
+                    let head = ready!(Pin::new(&mut **head).poll(cx));
+                    return Poll::Ready(self.read_head(head));
+                }
+                Source::Open(recv) => ready!(recv.poll_recv(cx)),
+                Source::Broken(_) => {
+                    ready!(self.poll_discard(cx));
+                    return Poll::Pending;
+                }
+                Source::Ended => return Poll::Pending,
+            };
+            match received {
+                Received::Data(data) => {
+                    self.unread += data.len();
+                    self.reader.push(data);
+                }
+                Received::End => return Poll::Ready(self.end_stream()),
+                Received::Trailers(trailers) => return Poll::Ready(self.trailers(&trailers)),
+                Received::Lost(loss) => {
+                    self.source = Source::Ended;
+                    let (rank, end) = lost(self.seat, loss);
+                    return Poll::Ready(Read::Ended(rank, end));
+                }
+            }
+        }
+    }
+
+    /// The other side of the tunnel has taken `bytes`.
+    pub(super) fn credit(&mut self, bytes: usize) {
+        let bytes = bytes + std::mem::take(&mut self.framing);
+        self.release(bytes);
+    }
+
+    /// Throws away what still arrives; ready when the direction has ended.
+    pub(super) fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match &mut self.source {
+                Source::Ended => return Poll::Ready(()),
+                Source::Head(head) => match ready!(Pin::new(&mut **head).poll(cx)) {
+                    Ok((_, recv)) => self.source = Source::Open(recv),
+                    Err(_) => self.source = Source::Ended,
+                },
+                Source::Open(recv) | Source::Broken(recv) => match ready!(recv.poll_recv(cx)) {
+                    Received::Data(data) => recv.release(data.len()),
+                    Received::End | Received::Trailers(_) | Received::Lost(_) => {
+                        self.source = Source::Ended
+                    }
+                },
+            }
+        }
+    }
+
+    fn read(&mut self, frame: Frame) -> Read {
+        match frame {
+            Frame::Init(_) => Read::Init,
+            Frame::Data(data) if data.is_empty() => Read::Empty,
+            Frame::Data(data) => {
+                self.unread = self.unread.saturating_sub(data.len());
+                Read::Data(data)
+            }
+            Frame::HalfClose => Read::FinFrame,
+            Frame::Empty | Frame::Unknown => Read::Unknown,
+        }
+    }
+
+    fn read_head(
+        &mut self,
+        head: Result<(http::response::Parts, RecvHalf), tidegate_transport::Lost>,
+    ) -> Read {
+        let (parts, recv) = match head {
+            Ok(head) => head,
+            Err(loss) => {
+                self.source = Source::Ended;
+                let (rank, end) = lost(self.seat, loss);
+                return Read::Ended(rank, end);
+            }
+        };
+        self.source = Source::Open(recv);
+        if let Some(end) = refusal(&parts, self.seat.neighbour()) {
+            self.source = Source::Ended;
+            return Read::Ended(Rank::Typed, end);
+        }
+        let agreed = self.agreed.unwrap_or_else(|| {
+            let offered = metadata::capabilities(&parts.headers, &metadata::CAPABILITIES);
+            Capabilities::STREAM.intersect(offered)
+        });
+        self.reader.set_limit(FrameLimit::of(agreed));
+        let path = metadata::capabilities(&parts.headers, &metadata::PATH_CAPABILITIES);
+        Read::Opened(Opened {
+            half_close: agreed.half_close(),
+            path,
+        })
+    }
+
+    fn end_stream(&mut self) -> Read {
+        let complete = self.reader.is_at_boundary();
+        self.source = Source::Ended;
+        match self.seat {
+            Seat::GatewayToClient | Seat::GatewayToSupervisor if complete => Read::End,
+            Seat::GatewayToClient | Seat::GatewayToSupervisor => {
+                self.truncated("the stream ended inside a frame")
+            }
+            Seat::ClientToGateway | Seat::SupervisorToGateway => {
+                self.truncated("the stream ended without a status")
+            }
+        }
+    }
+
+    fn trailers(&mut self, trailers: &HeaderMap) -> Read {
+        let complete = self.reader.is_at_boundary();
+        self.source = Source::Ended;
+        match self.seat {
+            Seat::GatewayToClient | Seat::GatewayToSupervisor => Read::End,
+            Seat::ClientToGateway | Seat::SupervisorToGateway => {
+                match status::parse(trailers, self.seat.neighbour()) {
+                    Ok(()) if complete => Read::End,
+                    Ok(()) => self.truncated("the stream ended inside a frame"),
+                    Err(end) => Read::Ended(Rank::Typed, end),
+                }
+            }
+        }
+    }
+
+    fn truncated(&self, what: &str) -> Read {
+        let who = self.seat.neighbour();
+        let message = format!("the {who} broke the stream off: {what}");
+        Read::Ended(
+            Rank::Transport,
+            End::new(who, Reason::TransportLost, message),
+        )
+    }
+
+    fn broken(&mut self, error: FrameError) -> Read {
+        let reason = match error {
+            FrameError::TooLarge { .. } => Reason::FrameTooLarge,
+            FrameError::Compressed | FrameError::Malformed => Reason::ProtocolViolation,
+        };
+        self.reader = FrameReader::new(FrameLimit::Legacy);
+        if let Source::Open(recv) = std::mem::replace(&mut self.source, Source::Ended) {
+            self.source = Source::Broken(recv);
+        }
+        Read::Violation(reason, error.to_string())
+    }
+
+    /// Everything that is payload has come out of the reader: what else it was given is framing,
+    /// but for the part of a message that is still incomplete.
+    fn settle_framing(&mut self) {
+        let incomplete = self.reader.buffered();
+        self.framing += self.unread.saturating_sub(incomplete);
+        self.unread = incomplete;
+        if self.framing > FRAMING {
+            let bytes = std::mem::take(&mut self.framing);
+            self.release(bytes);
+        }
+    }
+
+    fn release(&mut self, bytes: usize) {
+        if let Source::Open(recv) = &mut self.source
+            && bytes > 0
+        {
+            recv.release(bytes);
+        }
+    }
+}
+
+/// A response that opens nothing: an HTTP error, or a status in the place of headers.
+fn refusal(parts: &http::response::Parts, origin: Origin) -> Option<End> {
+    if parts.status != http::StatusCode::OK {
+        return Some(status::from_http(parts.status, origin));
+    }
+    if parts.headers.contains_key("grpc-status") {
+        return status::parse(&parts.headers, origin).err();
+    }
+    None
+}

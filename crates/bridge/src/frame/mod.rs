@@ -1,0 +1,150 @@
+//! The end that speaks gRPC frames over an HTTP/2 stream.
+//!
+//! Frames are taken out of the HTTP/2 library as soon as they arrive, because it counts small ones
+//! that wait as a flood. The peer gets its credit back only when the other side of the tunnel has
+//! taken the bytes, so what can wait here is what the stream's window has granted.
+
+mod inbound;
+mod outbound;
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tidegate_lifecycle::Capabilities;
+use tidegate_lifecycle::cause::End as StreamEnd;
+use tidegate_lifecycle::leg::Write;
+use tidegate_lifecycle::relay::Rank;
+use tidegate_transport::{Buffered, RecvHalf, Respond, ResponseHead, SendHalf};
+use tidegate_wire::frame::{FrameLimit, FrameReader};
+
+use self::inbound::Inbound;
+use self::outbound::Outbound;
+use crate::end::{End, Opened, Read};
+use crate::loss::Seat;
+
+/// Which RPC a frame stream is, and from where it is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RpcKind {
+    /// ForwardTcp, at the gateway that serves it.
+    ForwardServer,
+    /// ForwardTcp, at the client that opened it.
+    ForwardClient,
+    /// RelayStream, at the gateway that serves it.
+    RelayServer,
+    /// RelayStream, at the supervisor that opened it.
+    RelayClient,
+}
+
+impl RpcKind {
+    pub(crate) const fn seat(self) -> Seat {
+        match self {
+            Self::ForwardServer => Seat::GatewayToClient,
+            Self::ForwardClient => Seat::ClientToGateway,
+            Self::RelayServer => Seat::GatewayToSupervisor,
+            Self::RelayClient => Seat::SupervisorToGateway,
+        }
+    }
+}
+
+/// One RPC as an end of a tunnel.
+#[derive(Debug)]
+pub struct FrameEnd {
+    inbound: Inbound,
+    outbound: Outbound,
+}
+
+impl FrameEnd {
+    /// The server's side of an RPC whose init was read from `recv`; `reader` holds what came behind
+    /// it. The response headers are sent when the path is open.
+    pub fn accepted(
+        kind: RpcKind,
+        respond: Respond,
+        recv: RecvHalf,
+        reader: FrameReader,
+        agreed: Capabilities,
+        total: &Arc<Buffered>,
+    ) -> Self {
+        let inbound = Inbound::request(kind.seat(), recv, reader, FrameLimit::of(agreed));
+        Self {
+            inbound,
+            outbound: Outbound::responding(kind.seat(), respond, agreed, total),
+        }
+    }
+
+    /// The client's side of an RPC whose init is queued by this call.
+    ///
+    /// What was agreed is read from the response headers and reported as [`Read::Opened`]; where a
+    /// session agreed before, `agreed` says so and headers are only waited for.
+    pub fn opened(
+        kind: RpcKind,
+        send: SendHalf,
+        head: ResponseHead,
+        init: Bytes,
+        agreed: Option<Capabilities>,
+        total: &Arc<Buffered>,
+    ) -> Self {
+        let inbound = Inbound::response(kind.seat(), head, agreed);
+        let mut outbound = Outbound::requesting(kind.seat(), send, total);
+        outbound.message(init);
+        Self { inbound, outbound }
+    }
+
+    /// Adds a header to the response, which is sent when the path is open. Without effect on the
+    /// client's side.
+    pub fn set_header(&mut self, name: http::HeaderName, value: http::HeaderValue) {
+        self.outbound.set_header(name, value);
+    }
+}
+
+impl End for FrameEnd {
+    fn poll_read(&mut self, _room: bool, cx: &mut Context<'_>) -> Poll<Read> {
+        match self.inbound.poll_read(cx) {
+            Poll::Ready(read) => Poll::Ready(read),
+            Poll::Pending if self.inbound.has_ended() => self.outbound.poll_lost(cx),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn queue(&mut self, data: Bytes) {
+        self.outbound.queue(data);
+    }
+
+    fn command(&mut self, write: Write) {
+        self.outbound.command(write);
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), (Rank, StreamEnd)>> {
+        self.outbound.poll_flush(cx)
+    }
+
+    fn taken(&mut self) -> usize {
+        self.outbound.take_count()
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.outbound.is_blocked()
+    }
+
+    fn credit(&mut self, bytes: usize) {
+        self.inbound.credit(bytes);
+    }
+
+    fn path_opened(&mut self, opened: &Opened) {
+        self.outbound.respond(opened);
+    }
+
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let written = self.outbound.poll_written(cx).is_ready();
+        let heard = self.inbound.poll_discard(cx).is_ready();
+        if written && (heard || self.outbound.is_reset()) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
+    fn cut(&mut self) {
+        self.outbound.cut();
+    }
+}

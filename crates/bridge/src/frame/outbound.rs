@@ -1,0 +1,321 @@
+//! What is written on an HTTP/2 stream: payload in frames of at most 64 KiB, FIN, the end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tidegate_lifecycle::Capabilities;
+use tidegate_lifecycle::cause::{End, Reason};
+use tidegate_lifecycle::leg::Write;
+use tidegate_lifecycle::limits::MAX_FRAME;
+use tidegate_lifecycle::relay::Rank;
+use tidegate_transport::{
+    Buffered, Ledger, Lost, Payload, Reason as Http2Reason, Respond, SendHalf,
+};
+use tidegate_wire::frame::{self, Header};
+use tidegate_wire::{metadata, status};
+
+use crate::end::{Opened, Read};
+use crate::loss::{Seat, lost};
+use crate::queue::Queue;
+
+/// A frame below this leaves in one piece, copied behind its head.
+const COPIED: usize = 512;
+
+#[derive(Debug)]
+pub(super) struct Outbound {
+    seat: Seat,
+    sink: Sink,
+    queue: Queue,
+    /// What is written when the queue is empty.
+    commands: VecDeque<Write>,
+    ledger: Arc<Ledger>,
+    taken: usize,
+}
+
+#[derive(Debug)]
+enum Sink {
+    /// No response was sent yet.
+    Responding(Box<Responding>),
+    Open(SendHalf),
+    /// END_STREAM or trailers are queued; the half is kept to notice a reset.
+    Ended(SendHalf),
+    /// A status waits behind data that the peer does not take.
+    Ending(SendHalf, Box<End>),
+    /// Reset, or answered without a body.
+    Gone,
+}
+
+#[derive(Debug)]
+struct Responding {
+    respond: Respond,
+    headers: HeaderMap,
+    agreed: Capabilities,
+}
+
+impl Outbound {
+    pub(super) fn responding(
+        seat: Seat,
+        respond: Respond,
+        agreed: Capabilities,
+        total: &Arc<Buffered>,
+    ) -> Self {
+        let responding = Responding {
+            respond,
+            headers: HeaderMap::new(),
+            agreed,
+        };
+        Self::new(seat, Sink::Responding(Box::new(responding)), total)
+    }
+
+    pub(super) fn requesting(seat: Seat, send: SendHalf, total: &Arc<Buffered>) -> Self {
+        Self::new(seat, Sink::Open(send), total)
+    }
+
+    fn new(seat: Seat, sink: Sink, total: &Arc<Buffered>) -> Self {
+        Self {
+            seat,
+            sink,
+            queue: Queue::new(Arc::clone(total)),
+            commands: VecDeque::new(),
+            ledger: Ledger::new(Arc::clone(total)),
+            taken: 0,
+        }
+    }
+
+    pub(super) fn set_header(&mut self, name: HeaderName, value: HeaderValue) {
+        if let Sink::Responding(responding) = &mut self.sink {
+            responding.headers.insert(name, value);
+        }
+    }
+
+    /// Sends the response headers: the path is open.
+    pub(super) fn respond(&mut self, opened: &Opened) {
+        match std::mem::replace(&mut self.sink, Sink::Gone) {
+            Sink::Responding(responding) => {
+                let Responding {
+                    respond,
+                    mut headers,
+                    agreed,
+                } = *responding;
+                let path = agreed.intersect(opened.path);
+                metadata::set_capabilities(&mut headers, metadata::CAPABILITIES, agreed);
+                metadata::set_capabilities(&mut headers, metadata::PATH_CAPABILITIES, path);
+                if let Ok(send) = respond.headers(headers) {
+                    self.sink = Sink::Open(send);
+                }
+            }
+            other => self.sink = other,
+        }
+    }
+
+    /// Sends a whole message outside of every queue: small, and before the peer granted anything.
+    pub(super) fn message(&mut self, message: Bytes) {
+        if let Sink::Open(send) = &mut self.sink {
+            // A failure shows where the stream is read.
+            let _ = send.send(Payload::new(vec![message], &self.ledger));
+        }
+    }
+
+    pub(super) fn queue(&mut self, data: Bytes) {
+        self.queue.push(data);
+    }
+
+    pub(super) fn command(&mut self, write: Write) {
+        match write {
+            Write::Status(end) => {
+                self.abandon();
+                self.refuse(end);
+            }
+            Write::Reset(end) => {
+                self.abandon();
+                self.reset(reset_code(end.reason));
+            }
+            Write::FinFrame | Write::EndStream | Write::Ok | Write::Keepalive | Write::Close => {
+                self.commands.push_back(write);
+            }
+        }
+    }
+
+    /// Ready when everything queued was written, and nothing waits in the library.
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), (Rank, End)>> {
+        if let Err(loss) = ready!(self.poll_data(cx)) {
+            return Poll::Ready(Err(lost(self.seat, loss)));
+        }
+        let finishes = !self.commands.is_empty();
+        while let Some(write) = self.commands.pop_front() {
+            self.write(&write);
+        }
+        if finishes || self.ledger.outstanding() > 0 {
+            ready!(self.ledger.poll_empty(cx));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Watches a stream whose other direction has ended for a reset.
+    pub(super) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+        let loss = match &mut self.sink {
+            Sink::Open(send) | Sink::Ended(send) => ready!(send.poll_reset(cx)),
+            Sink::Responding(responding) => ready!(responding.respond.poll_reset(cx)),
+            Sink::Ending(..) | Sink::Gone => return Poll::Pending,
+        };
+        self.sink = Sink::Gone;
+        let (rank, end) = lost(self.seat, loss);
+        Poll::Ready(Read::Ended(rank, end))
+    }
+
+    /// After the end: ready when it was written, or cannot be any more.
+    pub(super) fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.ledger.poll_empty(cx));
+        match std::mem::replace(&mut self.sink, Sink::Gone) {
+            Sink::Ending(mut send, end) => {
+                let sent = send.send_trailers(status::trailers(&end)).is_ok();
+                self.sink = if sent { Sink::Ended(send) } else { Sink::Gone };
+            }
+            other => self.sink = other,
+        }
+        Poll::Ready(())
+    }
+
+    pub(super) const fn is_reset(&self) -> bool {
+        matches!(self.sink, Sink::Gone)
+    }
+
+    /// The status could not be written in time: the stream is reset.
+    pub(super) fn cut(&mut self) {
+        let code = match &self.sink {
+            Sink::Ending(_, end) => reset_code(end.reason),
+            Sink::Ended(_) if self.ledger.outstanding() == 0 => Http2Reason::NO_ERROR,
+            Sink::Responding(_) | Sink::Open(_) | Sink::Ended(_) | Sink::Gone => {
+                Http2Reason::CANCEL
+            }
+        };
+        self.reset(code);
+    }
+
+    pub(super) const fn take_count(&mut self) -> usize {
+        std::mem::replace(&mut self.taken, 0)
+    }
+
+    pub(super) const fn is_blocked(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        while !self.queue.is_empty() {
+            let Sink::Open(send) = &mut self.sink else {
+                return Poll::Pending;
+            };
+            let frames = self.queue.len().div_ceil(MAX_FRAME);
+            let granted =
+                ready!(send.poll_capacity(self.queue.len() + frames * Header::MAX_LEN, cx))?;
+            let before = self.queue.len();
+            let segments = frame_up(&mut self.queue, granted);
+            self.taken += before - self.queue.len();
+            send.send(Payload::new(segments, &self.ledger))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn write(&mut self, write: &Write) {
+        match write {
+            Write::FinFrame => self.message(frame::half_close()),
+            Write::Keepalive => self.message(frame::keepalive()),
+            Write::EndStream => self.end_with(SendHalf::finish),
+            Write::Ok => self.end_with(|send| send.send_trailers(status::ok())),
+            Write::Close | Write::Status(_) | Write::Reset(_) => {}
+        }
+    }
+
+    fn end_with(&mut self, end: impl FnOnce(&mut SendHalf) -> Result<(), Lost>) {
+        match std::mem::replace(&mut self.sink, Sink::Gone) {
+            Sink::Open(mut send) => {
+                // A stream that is gone cannot be ended, and whoever reads it is told.
+                let _ = end(&mut send);
+                self.sink = Sink::Ended(send);
+            }
+            Sink::Responding(responding) => {
+                let _ = responding.respond.trailers_only(status::ok());
+            }
+            other => self.sink = other,
+        }
+    }
+
+    fn refuse(&mut self, end: Box<End>) {
+        match std::mem::replace(&mut self.sink, Sink::Gone) {
+            Sink::Responding(responding) => {
+                // A peer that is gone needs no answer.
+                let _ = responding.respond.trailers_only(status::trailers(&end));
+            }
+            Sink::Open(send) => self.sink = Sink::Ending(send, end),
+            other => self.sink = other,
+        }
+    }
+
+    fn reset(&mut self, code: Http2Reason) {
+        match std::mem::replace(&mut self.sink, Sink::Gone) {
+            Sink::Open(mut send) | Sink::Ended(mut send) | Sink::Ending(mut send, _) => {
+                send.reset(code);
+            }
+            Sink::Responding(responding) => responding.respond.reset(code),
+            Sink::Gone => {}
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.queue.clear();
+        self.commands.clear();
+    }
+}
+
+/// Cuts frames from the front of the queue: as many as fit into `granted` bytes, and one at least.
+fn frame_up(queue: &mut Queue, granted: usize) -> VecDeque<Bytes> {
+    let mut segments = VecDeque::with_capacity(2 * granted.div_ceil(MAX_FRAME).min(8));
+    let mut room = granted;
+    loop {
+        let len = queue
+            .len()
+            .min(MAX_FRAME)
+            .min(room.saturating_sub(Header::MAX_LEN).max(1));
+        let head = frame::data_header(len);
+        room = room.saturating_sub(head.len() + len);
+        if len < COPIED {
+            segments.push_back(copied(&head, queue, len));
+        } else {
+            segments.push_back(head.into());
+            let mut left = len;
+            while left > 0
+                && let Some(piece) = queue.take(left)
+            {
+                left -= piece.len();
+                segments.push_back(piece);
+            }
+        }
+        if queue.is_empty() || room <= Header::MAX_LEN {
+            return segments;
+        }
+    }
+}
+
+fn copied(head: &[u8], queue: &mut Queue, len: usize) -> Bytes {
+    let mut whole = BytesMut::with_capacity(head.len() + len);
+    whole.extend_from_slice(head);
+    let mut left = len;
+    while left > 0
+        && let Some(piece) = queue.take(left)
+    {
+        left -= piece.len();
+        whole.extend_from_slice(&piece);
+    }
+    whole.freeze()
+}
+
+const fn reset_code(reason: Reason) -> Http2Reason {
+    if reason.is_violation() {
+        Http2Reason::INTERNAL_ERROR
+    } else {
+        Http2Reason::CANCEL
+    }
+}

@@ -1,0 +1,141 @@
+//! A tunnel seen from outside: its progress, and a way to end it.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Context;
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
+use tidegate_lifecycle::cause::End;
+use tidegate_lifecycle::relay::{Rank, Side};
+
+/// A word from outside that ends a tunnel.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// This hop ends it.
+    Close(End),
+    /// The neighbour on one side ended it, and said so on another stream.
+    Told(Side, Rank, End),
+}
+
+/// How far a tunnel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Payload bytes taken by the upstream side.
+    pub bytes_up: u64,
+    /// Payload bytes taken by the downstream side.
+    pub bytes_down: u64,
+    /// The word for its state.
+    pub state: &'static str,
+    /// For how long bytes have waited for a side that takes none.
+    pub stalled: Option<Duration>,
+}
+
+/// The words for a tunnel's state, as [`Handle`] stores them.
+const STATES: [&str; 5] = [
+    "opening",
+    "open",
+    "upstream-finished",
+    "downstream-finished",
+    "closed",
+];
+
+/// Refers to a tunnel. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    note: Mutex<Option<Box<Note>>>,
+    waker: AtomicWaker,
+    born: Instant,
+    bytes: [AtomicU64; 2],
+    state: AtomicU8,
+    /// Milliseconds after `born` plus one since when a side has taken nothing; 0 when none waits.
+    stalled: AtomicU64,
+}
+
+impl Handle {
+    /// A handle for a tunnel that is made next.
+    pub fn new(now: Instant) -> Self {
+        Self(Arc::new(Shared {
+            note: Mutex::new(None),
+            waker: AtomicWaker::new(),
+            born: now,
+            bytes: [AtomicU64::new(0), AtomicU64::new(0)],
+            state: AtomicU8::new(0),
+            stalled: AtomicU64::new(0),
+        }))
+    }
+
+    /// Ends the tunnel by this hop's own decision. The first word counts.
+    pub fn close(&self, end: End) {
+        self.leave(Note::Close(end));
+    }
+
+    /// Tells the tunnel how the neighbour on `side` ended it, or that it was lost. The first word
+    /// counts.
+    pub fn told(&self, side: Side, rank: Rank, end: End) {
+        self.leave(Note::Told(side, rank, end));
+    }
+
+    /// How far the tunnel is.
+    pub fn progress(&self, now: Instant) -> Progress {
+        let shared = &*self.0;
+        let stalled = match shared.stalled.load(Ordering::Relaxed) {
+            0 => None,
+            since => {
+                let since = shared.born + Duration::from_millis(since - 1);
+                Some(now.saturating_duration_since(since))
+            }
+        };
+        Progress {
+            bytes_up: shared.bytes[0].load(Ordering::Relaxed),
+            bytes_down: shared.bytes[1].load(Ordering::Relaxed),
+            state: STATES[usize::from(shared.state.load(Ordering::Relaxed)).min(STATES.len() - 1)],
+            stalled,
+        }
+    }
+
+    pub(crate) fn take_note(&self, cx: &Context<'_>) -> Option<Box<Note>> {
+        self.0.waker.register(cx.waker());
+        self.0
+            .note
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    pub(crate) fn count(&self, side: Side, bytes: usize) {
+        let cell = match side {
+            Side::Upstream => &self.0.bytes[0],
+            Side::Downstream => &self.0.bytes[1],
+        };
+        cell.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_state(&self, word: &'static str) {
+        let index = STATES
+            .iter()
+            .position(|known| *known == word)
+            .unwrap_or_default();
+        self.0.state.store(index as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_stalled(&self, stalled: bool, now: Instant) {
+        let cell = &self.0.stalled;
+        if !stalled {
+            cell.store(0, Ordering::Relaxed);
+        } else if cell.load(Ordering::Relaxed) == 0 {
+            let since = now.saturating_duration_since(self.0.born).as_millis() as u64 + 1;
+            cell.store(since, Ordering::Relaxed);
+        }
+    }
+
+    fn leave(&self, note: Note) {
+        let mut slot = self.0.note.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.get_or_insert_with(|| Box::new(note));
+        drop(slot);
+        self.0.waker.wake();
+    }
+}

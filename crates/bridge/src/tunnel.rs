@@ -1,0 +1,243 @@
+//! One task per stream: two ends, and the relay that tells them what to do.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tidegate_lifecycle::cause::{Cause, End as StreamEnd};
+use tidegate_lifecycle::leg::Arrival;
+use tidegate_lifecycle::limits::{CLEANUP, STATUS_GRACE};
+use tidegate_lifecycle::relay::{Relay, Side};
+use tidegate_lifecycle::state::{State, Take};
+use tokio::time::{Sleep, sleep_until};
+
+use crate::end::{End, Read};
+use crate::handle::{Handle, Note};
+
+/// How many rounds a busy tunnel makes before it lets others on its thread have a turn.
+const TURN: usize = 16;
+
+/// How a stream ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Why it ended, when it did not finish.
+    pub end: Option<Arc<StreamEnd>>,
+    /// Payload bytes that the upstream side took.
+    pub bytes_up: u64,
+    /// Payload bytes that the downstream side took.
+    pub bytes_down: u64,
+    /// From the making of the tunnel to its end.
+    pub duration: Duration,
+}
+
+impl Outcome {
+    /// The cause, for metrics and states.
+    pub fn cause(&self) -> Cause {
+        self.end.as_ref().map_or(Cause::Finished, |end| end.cause())
+    }
+}
+
+/// Two ends and their relay.
+///
+/// [`Tunnel::run`] resolves when the stream has ended, [`Tunnel::linger`] when nothing of it is
+/// left. Dropping a tunnel aborts: sockets and RPCs are reset.
+#[derive(Debug)]
+pub struct Tunnel<D, U> {
+    downstream: D,
+    upstream: U,
+    relay: Relay,
+    handle: Handle,
+    timer: Option<Pin<Box<Sleep>>>,
+    born: Instant,
+}
+
+impl<D: End, U: End> Tunnel<D, U> {
+    /// Joins two ends. `handle` is how others see the tunnel.
+    pub const fn new(
+        downstream: D,
+        upstream: U,
+        relay: Relay,
+        handle: Handle,
+        now: Instant,
+    ) -> Self {
+        Self {
+            downstream,
+            upstream,
+            relay,
+            handle,
+            timer: None,
+            born: now,
+        }
+    }
+
+    /// Moves bytes until the stream has ended, and says how.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: the tunnel goes on where it was when it is run again.
+    pub async fn run(&mut self) -> Outcome {
+        std::future::poll_fn(|cx| self.poll_run(cx)).await
+    }
+
+    /// After [`Tunnel::run`]: waits until both neighbours know of the end, at most as long as one
+    /// that takes nothing is worth waiting for, and then cuts what is left.
+    pub async fn linger(mut self) {
+        let status_by = tokio::time::Instant::now() + STATUS_GRACE;
+        let gone_by = tokio::time::Instant::now() + CLEANUP;
+        let patience = if self.relay.cause() == Some(Cause::Finished) {
+            gone_by
+        } else {
+            status_by
+        };
+        let gone = std::future::poll_fn(|cx| {
+            let down = self.downstream.poll_gone(cx).is_ready();
+            let up = self.upstream.poll_gone(cx).is_ready();
+            if down && up {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        });
+        if tokio::time::timeout_at(patience, gone).await.is_err() {
+            self.downstream.cut();
+            self.upstream.cut();
+        }
+    }
+
+    fn poll_run(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        for _ in 0..TURN {
+            let now = Instant::now();
+            let mut moved = self.poll_side(Side::Downstream, now, cx);
+            moved |= self.poll_side(Side::Upstream, now, cx);
+            if let Some(note) = self.handle.take_note(cx) {
+                match *note {
+                    Note::Close(end) => self.relay.close(end),
+                    Note::Told(side, rank, end) => self.relay.end(side, rank, end),
+                }
+            }
+            self.relay.settle(now);
+            self.write(cx, now);
+            self.relay.settle(now);
+            if let Some(outcome) = self.outcome(now) {
+                self.write(cx, now);
+                return Poll::Ready(outcome);
+            }
+            if !moved && !self.poll_timer(cx) {
+                self.report(now);
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Reads one thing from a side and flushes the other. Says whether anything moved.
+    fn poll_side(&mut self, side: Side, now: Instant, cx: &mut Context<'_>) -> bool {
+        let room = !self.end_at(side.other()).is_blocked();
+        let Poll::Ready(read) = self.end_at(side).poll_read(room, cx) else {
+            return false;
+        };
+        self.read(side, read, now);
+        self.flush(side.other(), now, cx);
+        true
+    }
+
+    fn read(&mut self, side: Side, read: Read, now: Instant) {
+        let arrival = match read {
+            Read::Data(data) => return self.data(side, data, now),
+            Read::Opened(opened) => {
+                self.relay.opened(side, opened.half_close);
+                return self.end_at(side.other()).path_opened(&opened);
+            }
+            Read::Violation(reason, message) => return self.relay.violate(side, reason, message),
+            Read::Ended(rank, end) => return self.relay.end(side, rank, end),
+            Read::Empty => Arrival::Data(0),
+            Read::FinFrame => Arrival::FinFrame,
+            Read::End => Arrival::End,
+            Read::Init => Arrival::Init,
+            Read::Unknown => Arrival::Unknown,
+        };
+        self.relay.recv(side, arrival, now);
+    }
+
+    fn data(&mut self, side: Side, data: Bytes, now: Instant) {
+        match self.relay.recv(side, Arrival::Data(data.len()), now) {
+            Take::Deliver => self.end_at(side.other()).queue(data),
+            Take::Discard => self.end_at(side).credit(data.len()),
+        }
+    }
+
+    /// Hands over what the relay has to say, and writes what is queued, on both sides.
+    fn write(&mut self, cx: &mut Context<'_>, now: Instant) {
+        for side in Side::BOTH {
+            self.flush(side, now, cx);
+        }
+    }
+
+    fn flush(&mut self, side: Side, now: Instant, cx: &mut Context<'_>) {
+        while let Some(write) = self.relay.poll_write(side) {
+            self.end_at(side).command(write);
+        }
+        let flushed = self.end_at(side).poll_flush(cx);
+        let taken = self.end_at(side).taken();
+        if taken > 0 {
+            self.handle.count(side, taken);
+            self.relay.progressed(side, now);
+            self.end_at(side.other()).credit(taken);
+        }
+        match flushed {
+            Poll::Ready(Ok(())) => self.relay.flushed(side),
+            Poll::Ready(Err((rank, end))) => self.relay.end(side, rank, end),
+            Poll::Pending if self.end_at(side).is_blocked() => self.relay.blocked(side, now),
+            Poll::Pending => {}
+        }
+    }
+
+    fn outcome(&self, now: Instant) -> Option<Outcome> {
+        let ended = self.relay.outcome()?;
+        let progress = self.handle.progress(now);
+        self.handle.set_state("closed");
+        Some(Outcome {
+            end: ended.err().cloned().map(Arc::new),
+            bytes_up: progress.bytes_up,
+            bytes_down: progress.bytes_down,
+            duration: now.saturating_duration_since(self.born),
+        })
+    }
+
+    /// Whether a deadline of the relay has been reached.
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(at) = self.relay.poll_timeout() else {
+            self.timer = None;
+            return false;
+        };
+        let at = tokio::time::Instant::from_std(at);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        if timer.deadline() != at {
+            timer.as_mut().reset(at);
+        }
+        timer.as_mut().poll(cx).is_ready()
+    }
+
+    fn report(&self, now: Instant) {
+        let word = |side| self.relay.leg(side).has_heard_fin();
+        self.handle
+            .set_state(match (word(Side::Downstream), word(Side::Upstream)) {
+                _ if self.relay.leg(Side::Upstream).state() == State::AwaitInit => "opening",
+                (false, false) => "open",
+                (true, _) => "upstream-finished",
+                (false, true) => "downstream-finished",
+            });
+        let stalled = self.downstream.is_blocked() || self.upstream.is_blocked();
+        self.handle.set_stalled(stalled, now);
+    }
+
+    const fn end_at(&mut self, side: Side) -> &mut dyn End {
+        match side {
+            Side::Downstream => &mut self.downstream,
+            Side::Upstream => &mut self.upstream,
+        }
+    }
+}
