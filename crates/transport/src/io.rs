@@ -30,10 +30,10 @@ impl Socket {
     }
 
     fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
-        if self.life.take_move() {
-            if let Some(stream) = self.stream.take() {
-                self.stream = Some(TcpStream::from_std(stream.into_std()?)?);
-            }
+        if self.life.take_move()
+            && let Some(stream) = self.stream.take()
+        {
+            self.stream = Some(TcpStream::from_std(stream.into_std()?)?);
         }
         // Absent only after a failed move.
         self.stream

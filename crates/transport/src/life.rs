@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::Lost;
+use crate::{Lost, Reason};
 
 /// The state of one connection, shared by its socket, its driver and its streams.
 #[derive(Debug, Default)]
@@ -44,6 +44,10 @@ impl Life {
     pub(crate) fn lost(&self, error: &h2::Error) -> Lost {
         match (Lost::from(error), self.cause()) {
             (Lost::Broken(_), Some(Lost::PingTimeout)) => Lost::PingTimeout,
+            // GOAWAY without an error says nothing about a stream that broke later.
+            (Lost::Broken(_), Some(Lost::GoAway(reason))) if reason != Reason::NO_ERROR => {
+                Lost::GoAway(reason)
+            }
             (lost, _) => lost,
         }
     }

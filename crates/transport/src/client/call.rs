@@ -41,9 +41,7 @@ impl Service<Request<Body>> for Connection {
 
     fn call(&mut self, request: Request<Body>) -> CallFuture {
         let (mut parts, body) = request.into_parts();
-        if let Some(path) = parts.uri.path_and_query() {
-            parts.uri = self.origin().uri(path.clone());
-        }
+        parts.uri = self.origin().uri(parts.uri.path());
         parts.extensions.clear();
         let opened = self.send(Request::from_parts(parts, ()));
         Box::pin(async move {
@@ -82,10 +80,11 @@ impl<F: Future + Unpin> Future for WithUpload<'_, F> {
 
 /// Sends what can be sent. How the upload ends is the response's to tell.
 fn drive(upload: &mut Option<Upload<Body>>, cx: &mut Context<'_>) {
-    if let Some(running) = upload {
-        if Pin::new(running).poll(cx).is_ready() {
-            *upload = None;
-        }
+    if upload
+        .as_mut()
+        .is_some_and(|running| Pin::new(running).poll(cx).is_ready())
+    {
+        *upload = None;
     }
 }
 

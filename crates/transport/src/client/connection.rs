@@ -68,7 +68,6 @@ impl Connection {
         path: &str,
         headers: HeaderMap,
     ) -> Result<(SendHalf, ResponseHead), OpenError> {
-        let path = PathAndQuery::try_from(path).expect("a path is a constant and valid");
         let mut request = Request::new(());
         *request.method_mut() = Method::POST;
         *request.headers_mut() = headers;
@@ -150,7 +149,8 @@ impl Connection {
 }
 
 impl Origin {
-    pub(crate) fn uri(&self, path: PathAndQuery) -> Uri {
+    pub(crate) fn uri(&self, path: &str) -> Uri {
+        let path = PathAndQuery::try_from(path).expect("a path is a constant and valid");
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(self.scheme.clone());
         parts.authority = Some(self.authority.clone());

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use h2::client::{Connection, SendRequest};
@@ -61,6 +62,13 @@ impl Link {
 
     pub(crate) fn life(&self) -> &Arc<Life> {
         &self.life
+    }
+
+    /// Tells whether the peer still takes streams, as far as has arrived.
+    pub(crate) fn is_open(&self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        self.life.cause().is_none()
+            && matches!(self.request().poll_ready(&mut cx), Poll::Ready(Ok(())))
     }
 
     pub(crate) fn close(&self) {
