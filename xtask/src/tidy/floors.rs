@@ -22,7 +22,7 @@ const FLOORS: [&[&str]; 5] = [
     &["lifecycle"],
     &["wire", "transport", "directory"],
     &["bridge"],
-    &["client"],
+    &["client", "daemon"],
     &["gateway", "supervisor", "cli"],
 ];
 

@@ -1,0 +1,26 @@
+//! What every daemon of Tidegate needs around its own work, and does in the same way.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`value`] | durations and sizes as people write them |
+//! | [`settings`] | flags, environment, file and defaults, in this order, and where a value came from |
+//! | [`admin`] | `/healthz`, `/readyz` and `/metrics` over HTTP |
+//! | [`process`] | the metrics of the process itself |
+//! | [`logs`] | tracing to stderr |
+//! | [`signals`] | the first signal asks to stop, the second insists |
+//! | [`systemd`] | readiness, for service managers that wait for it |
+//!
+//! It knows nothing of sessions and streams.
+
+pub mod admin;
+pub mod logs;
+pub mod process;
+pub mod settings;
+pub mod signals;
+pub mod systemd;
+pub mod value;
+
+pub use admin::{AdminServer, Health};
+pub use settings::{ConfigError, Settings, Source};
+pub use signals::Signals;
+pub use value::{Dur, Size};
