@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 4   gateway   supervisor   cli      composition, configuration, main.rs
-//! 3   client                          what a program links to open streams
+//! 3   client   daemon                 what a program links to open streams; what daemons share
 //! 2   bridge                          tokio: bytes <-> frames
 //! 1   wire   transport   directory    protobuf; HTTP/2; who owns what
 //! 0   lifecycle                       pure: states, causes, deadlines
