@@ -1,3 +1,5 @@
+//! The fault proxy does to a connection what it is told, and nothing else.
+
 use std::time::Instant;
 
 use super::*;
