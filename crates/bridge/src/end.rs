@@ -4,6 +4,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use tidegate_lifecycle::cause::{End as StreamEnd, Reason};
+use tidegate_lifecycle::id::StreamId;
 use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::Rank;
 use tidegate_lifecycle::{Capabilities, HalfClose};
@@ -38,6 +39,19 @@ pub struct Opened {
     pub half_close: HalfClose,
     /// What the whole path beyond can promise.
     pub path: Capabilities,
+    /// The name that the gateway gave the stream, where the neighbour said it.
+    pub stream: Option<StreamId>,
+}
+
+impl Opened {
+    /// A hop that agreed on `agreed`, beyond which the path is this process's own.
+    pub const fn on(agreed: Capabilities) -> Self {
+        Self {
+            half_close: agreed.half_close(),
+            path: agreed,
+            stream: None,
+        }
+    }
 }
 
 /// One side of a tunnel. Every `poll_*` registers the task for what it waits for.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End as StreamEnd, Origin, Reason};
 use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::Rank;
-use tidegate_lifecycle::{Capabilities, HalfClose};
 use tidegate_transport::Buffered;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -82,11 +82,7 @@ where
 {
     fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read> {
         if !std::mem::replace(&mut self.announced, true) {
-            let opened = Opened {
-                half_close: HalfClose::Response,
-                path: Capabilities::STREAM,
-            };
-            return Poll::Ready(Read::Opened(opened));
+            return Poll::Ready(Read::Opened(Opened::on(Capabilities::STREAM)));
         }
         let Some(reader) = self.reader.as_mut().filter(|_| room) else {
             return Poll::Pending;

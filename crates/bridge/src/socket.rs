@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use socket2::{SockRef, TcpKeepalive};
+use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End as StreamEnd, Reason};
 use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::{Rank, Side};
-use tidegate_lifecycle::{Capabilities, HalfClose};
 use tidegate_transport::Buffered;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -214,11 +214,7 @@ impl SocketEnd {
 impl End for SocketEnd {
     fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read> {
         if !std::mem::replace(&mut self.announced, true) {
-            let opened = Opened {
-                half_close: HalfClose::Response,
-                path: Capabilities::STREAM,
-            };
-            return Poll::Ready(Read::Opened(opened));
+            return Poll::Ready(Read::Opened(Opened::on(Capabilities::STREAM)));
         }
         if room && !self.read_ended {
             self.poll_data(cx)

@@ -13,7 +13,7 @@ use tidegate_lifecycle::relay::{Relay, Side};
 use tidegate_lifecycle::state::{State, Take};
 use tokio::time::{Sleep, sleep_until};
 
-use crate::end::{End, Read};
+use crate::end::{End, Opened, Read};
 use crate::handle::{Handle, Note};
 
 /// How many rounds a busy tunnel makes before it lets others on its thread have a turn.
@@ -50,6 +50,7 @@ pub struct Tunnel<D, U> {
     relay: Relay,
     handle: Handle,
     timer: Option<Pin<Box<Sleep>>>,
+    opened: Option<Opened>,
     born: Instant,
 }
 
@@ -68,8 +69,29 @@ impl<D: End, U: End> Tunnel<D, U> {
             relay,
             handle,
             timer: None,
+            opened: None,
             born: now,
         }
+    }
+
+    /// Moves bytes until the path beyond the upstream end is open.
+    ///
+    /// # Errors
+    ///
+    /// How the stream ended, when it did before.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Tunnel::run`].
+    pub async fn open(&mut self) -> Result<Opened, Outcome> {
+        std::future::poll_fn(|cx| match self.poll_run(cx) {
+            Poll::Ready(outcome) => Poll::Ready(Err(outcome)),
+            Poll::Pending => self
+                .opened
+                .take()
+                .map_or(Poll::Pending, |opened| Poll::Ready(Ok(opened))),
+        })
+        .await
     }
 
     /// Moves bytes until the stream has ended, and says how.
@@ -106,7 +128,8 @@ impl<D: End, U: End> Tunnel<D, U> {
         }
     }
 
-    fn poll_run(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+    /// As [`Tunnel::run`], for those who drive the tunnel from a poll of their own.
+    pub fn poll_run(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         for _ in 0..TURN {
             let now = Instant::now();
             let mut moved = self.poll_side(Side::Downstream, now, cx);
@@ -149,7 +172,11 @@ impl<D: End, U: End> Tunnel<D, U> {
             Read::Data(data) => return self.data(side, data, now),
             Read::Opened(opened) => {
                 self.relay.opened(side, opened.half_close);
-                return self.end_at(side.other()).path_opened(&opened);
+                self.end_at(side.other()).path_opened(&opened);
+                if side == Side::Upstream {
+                    self.opened = Some(opened);
+                }
+                return;
             }
             Read::Violation(reason, message) => return self.relay.violate(side, reason, message),
             Read::Ended(rank, end) => return self.relay.end(side, rank, end),
@@ -232,6 +259,11 @@ impl<D: End, U: End> Tunnel<D, U> {
             });
         let stalled = self.downstream.is_blocked() || self.upstream.is_blocked();
         self.handle.set_stalled(stalled, now);
+    }
+
+    /// The downstream end, for those who are it.
+    pub const fn downstream(&mut self) -> &mut D {
+        &mut self.downstream
     }
 
     const fn end_at(&mut self, side: Side) -> &mut dyn End {

@@ -173,6 +173,7 @@ impl Inbound {
         Read::Opened(Opened {
             half_close: agreed.half_close(),
             path,
+            stream: metadata::stream_id(&parts.headers),
         })
     }
 

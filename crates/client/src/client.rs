@@ -1,0 +1,221 @@
+//! A client of one gateway, or of several that serve the same sandboxes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use http::HeaderMap;
+use tidegate_bridge::{End as TunnelEnd, FrameEnd, Handle, RpcKind, Tunnel};
+use tidegate_lifecycle::cause::{End, Origin, Reason};
+use tidegate_lifecycle::id::{HopName, SandboxName};
+use tidegate_lifecycle::leg::{Leg, Orientation};
+use tidegate_lifecycle::limits::StreamLimits;
+use tidegate_lifecycle::relay::Relay;
+use tidegate_lifecycle::{Capabilities, Target};
+use tidegate_transport::{Buffered, Connection, Endpoint, Pool, PoolError, ResponseHead, SendHalf};
+use tidegate_wire::frame::ForwardInit;
+use tidegate_wire::metadata;
+
+use crate::config::{Config, ConfigError};
+use crate::stream::Stream;
+
+/// Connections to one gateway that a client may hold at once.
+const CONNECTIONS: usize = 64;
+
+/// Reaches sandboxes through a gateway. Cheap to clone; clones share their connections.
+///
+/// A stream is opened at the gateway that answered last; when that one is gone, at the next. Once a
+/// stream was opened it is never replayed.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    gateways: Vec<Gateway>,
+    current: AtomicUsize,
+    token: Option<String>,
+    buffered: Arc<Buffered>,
+    hop: HopName,
+}
+
+#[derive(Debug)]
+struct Gateway {
+    endpoint: Endpoint,
+    pool: Pool,
+}
+
+impl Client {
+    /// Makes a client. Nothing is dialled before it is needed.
+    ///
+    /// # Errors
+    ///
+    /// When a URL, a certificate or a proxy of the configuration cannot be used.
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        let gateways = config.endpoints()?.into_iter().map(|endpoint| Gateway {
+            pool: Pool::new(endpoint.clone(), CONNECTIONS),
+            endpoint,
+        });
+        Ok(Self {
+            shared: Arc::new(Shared {
+                gateways: gateways.collect(),
+                current: AtomicUsize::new(0),
+                token: config.token.clone(),
+                buffered: Buffered::new(),
+                hop: HopName::new("client"),
+            }),
+        })
+    }
+
+    /// Opens a stream to `target` inside `sandbox`, and waits until the whole path is open.
+    ///
+    /// # Errors
+    ///
+    /// Why the path could not be opened; see [`Reason`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the stream, at the target too.
+    pub async fn forward(&self, sandbox: &SandboxName, target: Target) -> Result<Stream, End> {
+        Stream::open(self, sandbox, target).await
+    }
+
+    /// Opens a stream and joins it to `local`, without waiting for the path to open: what `local`
+    /// brings travels with the request.
+    ///
+    /// # Errors
+    ///
+    /// When no gateway can be reached.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future sends nothing, or cancels the stream.
+    pub async fn tunnel<E: TunnelEnd>(
+        &self,
+        sandbox: &SandboxName,
+        target: Target,
+        local: E,
+        limits: StreamLimits,
+        handle: Handle,
+    ) -> Result<Tunnel<E, FrameEnd>, End> {
+        let (send, head) = self.open().await?;
+        let mut init = ForwardInit::new(sandbox.clone(), target);
+        init.capabilities = Capabilities::STREAM;
+        let remote = FrameEnd::opened(
+            RpcKind::ForwardClient,
+            send,
+            head,
+            init.encode(),
+            None,
+            &self.shared.buffered,
+        );
+        let now = Instant::now();
+        let relay = Relay::new(
+            Leg::socket(),
+            Leg::opener(Orientation::Forward, None),
+            limits,
+            Origin::Client,
+            self.shared.hop.clone(),
+            now,
+        );
+        Ok(Tunnel::new(local, remote, relay, handle, now))
+    }
+
+    /// The count of bytes that this client's streams hold.
+    pub fn buffered(&self) -> &Arc<Buffered> {
+        &self.shared.buffered
+    }
+
+    /// A connection to a gateway that answers, for unary calls, and the gateway's URL.
+    pub(crate) async fn connection(&self) -> Result<(Connection, &Endpoint), End> {
+        let mut failure = None;
+        for index in self.order() {
+            let gateway = &self.shared.gateways[index];
+            match gateway.pool.connection().await {
+                Ok(connection) => {
+                    self.shared.current.store(index, Ordering::Relaxed);
+                    return Ok((connection, &gateway.endpoint));
+                }
+                Err(error) => failure = Some(unreachable(&gateway.endpoint, &error)),
+            }
+        }
+        Err(failure.unwrap_or_else(no_gateway))
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.shared.token.as_deref()
+    }
+
+    async fn open(&self) -> Result<(SendHalf, ResponseHead), End> {
+        let mut failure = None;
+        for index in self.order() {
+            let gateway = &self.shared.gateways[index];
+            let opened = gateway
+                .pool
+                .open(metadata::FORWARD_TCP, self.headers(gateway));
+            match opened.await {
+                Ok(opened) => {
+                    self.shared.current.store(index, Ordering::Relaxed);
+                    return Ok(opened);
+                }
+                Err(error) => failure = Some(unreachable(&gateway.endpoint, &error)),
+            }
+        }
+        Err(failure.unwrap_or_else(no_gateway))
+    }
+
+    fn headers(&self, gateway: &Gateway) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(token) = self.token().filter(|_| gateway.endpoint.is_tls()) {
+            metadata::set_bearer(&mut headers, token);
+        }
+        headers
+    }
+
+    /// The gateways in the order to try them: the one that answered last first.
+    fn order(&self) -> impl Iterator<Item = usize> {
+        let count = self.shared.gateways.len();
+        let first = self.shared.current.load(Ordering::Relaxed);
+        (0..count).map(move |step| (first + step) % count)
+    }
+}
+
+fn unreachable(endpoint: &Endpoint, error: &PoolError) -> End {
+    let url = endpoint.url();
+    match error {
+        PoolError::Full(_) => End::new(
+            Origin::Gateway,
+            Reason::LimitStreams,
+            format!("cannot open another stream at the gateway {url}: {error}"),
+        ),
+        _ => End::new(
+            Origin::Client,
+            Reason::TransportLost,
+            format!("cannot reach the gateway {url}: {}", chain(error)),
+        ),
+    }
+}
+
+/// An error with its sources, as one sentence.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut sentence = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let text = error.to_string();
+        if !sentence.contains(&text) {
+            sentence.push_str(": ");
+            sentence.push_str(&text);
+        }
+        source = error.source();
+    }
+    sentence
+}
+
+fn no_gateway() -> End {
+    End::new(
+        Origin::Client,
+        Reason::TransportLost,
+        "no gateway is configured",
+    )
+}
