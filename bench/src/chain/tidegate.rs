@@ -140,9 +140,10 @@ fn dial(site: &Site<'_>, setup: &Setup, gateway: SocketAddr, who: &str) -> Vec<O
     flags
 }
 
-/// The address that follows `words`.
+/// The address that follows `words`, with or without a scheme.
 fn address_after(line: &str, words: &str) -> Option<SocketAddr> {
     let (_, rest) = line.split_once(words)?;
+    let rest = rest.split_once("://").map_or(rest, |(_, rest)| rest);
     let end = rest.find(|c: char| !matches!(c, '0'..='9' | 'a'..='f' | '.' | ':' | '[' | ']'));
     rest[..end.unwrap_or(rest.len())].parse().ok()
 }

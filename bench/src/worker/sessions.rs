@@ -155,3 +155,49 @@ async fn read(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_opens_when_its_hello_is_accepted() {
+        let (ours, theirs) = tokio::io::duplex(4096);
+        let mut gateway = JoinSet::new();
+        gateway.spawn(answer(theirs, b"\0\0\0\0\x02\x0a\0"));
+        say_hello(ours, "http", 7).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_rejected_session_is_an_error() {
+        let (ours, theirs) = tokio::io::duplex(4096);
+        let mut gateway = JoinSet::new();
+        gateway.spawn(answer(theirs, b"\0\0\0\0\x02\x12\0"));
+        let refused = say_hello(ours, "http", 7).await.err().unwrap();
+        assert!(
+            refused.to_string().contains("rejected session 7"),
+            "{refused}"
+        );
+    }
+
+    /// A gateway for session 7: answers its hello with `message`, then stays.
+    async fn answer(io: DuplexStream, message: &'static [u8]) {
+        let mut connection = h2::server::handshake(io).await.unwrap();
+        let (request, mut respond) = connection.accept().await.unwrap().unwrap();
+        let mut driver = JoinSet::new();
+        driver.spawn(async move { while connection.accept().await.is_some() {} });
+        assert_eq!(request.uri().path(), PATH);
+        let mut body = request.into_body();
+        let hello = body.data().await.unwrap().unwrap();
+        assert!(hello.windows(6).any(|part| part == b"idle-7"), "{hello:?}");
+        let mut response = respond
+            .send_response(http::Response::new(()), false)
+            .unwrap();
+        response
+            .send_data(Bytes::from_static(message), false)
+            .unwrap();
+        driver.join_next().await;
+    }
+}
