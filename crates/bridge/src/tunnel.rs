@@ -24,6 +24,8 @@ const TURN: usize = 16;
 pub struct Outcome {
     /// Why it ended, when it did not finish.
     pub end: Option<Arc<StreamEnd>>,
+    /// Whose neighbour ended it, and so knows of it; unset when this hop did, or when it finished.
+    pub ended_by: Option<Side>,
     /// Payload bytes that the upstream side took.
     pub bytes_up: u64,
     /// Payload bytes that the downstream side took.
@@ -228,6 +230,7 @@ impl<D: End, U: End> Tunnel<D, U> {
         self.handle.set_state("closed");
         Some(Outcome {
             end: ended.err().cloned().map(Arc::new),
+            ended_by: None,
             bytes_up: progress.bytes_up,
             bytes_down: progress.bytes_down,
             duration: now.saturating_duration_since(self.born),
