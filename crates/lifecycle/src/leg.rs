@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use crate::capability::HalfClose;
-use crate::cause::{Cause, End, Origin, Reason};
+use crate::cause::{Cause, End};
 use crate::state::{Event, State, Take, Violation};
 
 /// What the leg is made of.
@@ -91,19 +91,34 @@ pub enum Heard {
 }
 
 /// One leg. Its commands come out of [`Leg::poll_write`].
+///
+/// It ends once, with [`Leg::complete`], [`Leg::abort`] or [`Leg::cut`]; what it is asked afterwards
+/// says nothing any more.
 #[derive(Debug)]
 pub struct Leg {
     role: Role,
     half_close: Option<HalfClose>,
     state: State,
-    /// FIN is to be said as soon as the leg is open and its form is known.
-    fin_owed: bool,
-    /// FIN cannot be said without ending the RPC, and the neighbour still sends.
-    fin_withheld: bool,
+    fin: OurFin,
+    /// END_STREAM, or trailers, are queued: nothing of ours can follow but a reset.
     said_end: bool,
     heard_end: bool,
-    heard_fin: bool,
+    concluded: bool,
+    ended: bool,
     writes: VecDeque<Write>,
+}
+
+/// How far our own FIN is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OurFin {
+    /// There is more to send.
+    NotYet,
+    /// To be said as soon as the leg is open and its form is known.
+    Owed,
+    /// Cannot be said without ending the RPC, and the neighbour still sends.
+    Withheld,
+    /// Queued.
+    Said,
 }
 
 impl Leg {
@@ -137,11 +152,11 @@ impl Leg {
             role,
             half_close,
             state,
-            fin_owed: false,
-            fin_withheld: false,
+            fin: OurFin::NotYet,
             said_end: false,
             heard_end: false,
-            heard_fin: false,
+            concluded: false,
+            ended: false,
             writes: VecDeque::new(),
         }
     }
@@ -156,19 +171,27 @@ impl Leg {
         self.state
     }
 
-    /// Whether the neighbour's FIN was heard.
+    /// Whether the neighbour's FIN was heard, on a leg that was not reset.
     pub const fn has_heard_fin(&self) -> bool {
-        self.heard_fin
+        matches!(
+            self.state,
+            State::HalfClosedRemote | State::Closed(Cause::Finished)
+        )
     }
 
     /// Whether our FIN was said, or withheld because the hop has no form for it.
     pub const fn has_said_fin(&self) -> bool {
-        matches!(self.state, State::HalfClosedLocal | State::Closed(_)) || self.fin_withheld
+        matches!(self.fin, OurFin::Said | OurFin::Withheld)
     }
 
-    /// Whether our FIN waits for a neighbour that cannot hear it while it sends.
-    pub const fn withholds_fin(&self) -> bool {
-        self.fin_withheld
+    /// Whether our FIN waits for a neighbour that cannot hear it while it sends, and still may.
+    pub fn withholds_fin(&self) -> bool {
+        self.fin == OurFin::Withheld && self.state.can_recv()
+    }
+
+    /// Whether something is to be written that [`Leg::poll_write`] has not handed out yet.
+    pub fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
     }
 
     /// Whether this leg, as the upstream one, has said that all is well there.
@@ -179,28 +202,38 @@ impl Leg {
         }
     }
 
+    /// Whether the neighbour has said its last word, a good one, and knew that ours was said: its
+    /// part is over, so that a loss of it afterwards loses nothing.
+    pub const fn has_concluded(&self) -> bool {
+        self.concluded
+    }
+
     /// Whether a bare loss of this leg is worth waiting for a word on the control stream.
     pub const fn may_be_explained(&self) -> bool {
-        matches!(
-            self.role,
-            Role::Opener(Orientation::Backward) | Role::Acceptor(Orientation::Backward)
-        )
+        match self.role {
+            Role::Opener(orientation) | Role::Acceptor(orientation) => {
+                matches!(orientation, Orientation::Backward)
+            }
+            Role::Socket => false,
+        }
     }
 
     /// Whether silence towards the neighbour may be filled with empty frames.
     pub const fn takes_keepalive(&self) -> bool {
         matches!(self.half_close, Some(HalfClose::Explicit))
-            && !matches!(self.role, Role::Socket)
             && matches!(self.state, State::Open | State::HalfClosedRemote)
     }
 
     /// The form of FIN is known: the response headers came, or the awaited RPC was opened.
     pub fn opened(&mut self, half_close: HalfClose) {
+        if self.ended || self.role == Role::Socket {
+            return;
+        }
         if let Ok(open) = self.state.recv_init() {
             self.state = open;
         }
         self.half_close = Some(half_close);
-        if std::mem::take(&mut self.fin_owed) {
+        if self.fin == OurFin::Owed {
             self.finish();
         }
     }
@@ -218,88 +251,63 @@ impl Leg {
             },
             Arrival::FinFrame => self.recv_fin_frame(),
             Arrival::End => Ok(self.recv_end()),
-            Arrival::Init if self.state.is_closed() => Ok(Heard::Nothing),
-            Arrival::Init => Err(Violation {
-                state: self.state,
-                event: Event::RecvInit,
-            }),
+            Arrival::Init => self.state.recv_init().map(|_| Heard::Nothing),
             Arrival::Unknown => self.state.recv_unknown().map(|_| Heard::Nothing),
         }
     }
 
     /// Our side has no more bytes: says FIN in the form of this hop, behind what is queued.
     pub fn finish(&mut self) {
-        let (true, Some(half_close)) = (self.state != State::AwaitInit, self.half_close) else {
-            self.fin_owed = true;
+        if self.ended || self.has_said_fin() {
             return;
-        };
-        match (self.role, half_close) {
-            (Role::Acceptor(Orientation::Forward), HalfClose::Unsupported) => {
-                self.fin_withheld = !self.state.is_closed();
-                return;
-            }
-            (Role::Acceptor(Orientation::Backward), HalfClose::Unsupported) => self.say_ok(),
-            (Role::Acceptor(_), HalfClose::Response | HalfClose::Explicit) => {
-                self.write(Write::FinFrame);
-            }
-            (Role::Socket, _) | (Role::Opener(_), HalfClose::Unsupported | HalfClose::Response) => {
-                self.say_end_stream();
-            }
-            (Role::Opener(orientation), HalfClose::Explicit) => {
-                self.write(Write::FinFrame);
-                if orientation == Orientation::Forward {
-                    self.say_end_stream();
-                }
-            }
         }
-        if let Ok(next) = self.state.send_fin() {
-            self.state = next;
+        match self.half_close {
+            Some(half_close) if self.state != State::AwaitInit => self.say_fin(half_close),
+            Some(_) | None => self.fin = OurFin::Owed,
         }
     }
 
     /// The whole relay is finished: ends the leg with its good status.
     pub fn complete(&mut self) {
-        match self.role {
-            Role::Socket => self.write(Write::Close),
-            Role::Opener(_) => self.say_end_stream(),
-            Role::Acceptor(_) => self.say_ok(),
+        if self.close_once(Cause::Finished) {
+            self.say_end(match self.role {
+                Role::Socket => Write::Close,
+                Role::Opener(_) => Write::EndStream,
+                Role::Acceptor(_) => Write::Ok,
+            });
         }
-        self.fin_withheld = false;
-        self.state = self.state.abort(Cause::Finished);
     }
 
-    /// The stream is cut: tells the neighbour, unless the leg has ended already.
+    /// The stream is cut: tells the neighbour, ahead of everything that was to be written. Trailers
+    /// can be written once; whoever has none left, or never had, resets.
     pub fn abort(&mut self, end: &End) {
-        self.state = self.state.abort(end.cause());
-        self.fin_owed = false;
-        self.fin_withheld = false;
-        self.writes.clear();
-        match self.role {
-            Role::Acceptor(_) if self.said_end => {}
-            Role::Acceptor(_) => {
-                self.said_end = true;
-                self.write(Write::Status(Box::new(end.clone())));
-            }
-            Role::Socket | Role::Opener(_) => self.write(Write::Reset(Box::new(end.clone()))),
+        if self.close_once(end.cause()) {
+            self.writes.clear();
+            let end = Box::new(end.clone());
+            let has_trailers = matches!(self.role, Role::Acceptor(_)) && !self.said_end;
+            self.writes.push_back(if has_trailers {
+                Write::Status(end)
+            } else {
+                Write::Reset(end)
+            });
         }
     }
 
-    /// The neighbour has cut the stream: nothing can be said to it any more.
+    /// The neighbour has cut the stream: nothing can be said to it any more, and a socket is closed
+    /// in the same way.
     pub fn cut(&mut self, end: &End) {
-        self.state = self.state.abort(end.cause());
-        self.fin_owed = false;
-        self.fin_withheld = false;
-        self.said_end = true;
-        self.writes.clear();
-        if self.role == Role::Socket {
-            self.write(Write::Reset(Box::new(end.clone())));
+        if self.close_once(end.cause()) {
+            self.writes.clear();
+            if self.role == Role::Socket {
+                self.writes.push_back(Write::Reset(Box::new(end.clone())));
+            }
         }
     }
 
     /// Fills silence towards the neighbour.
     pub fn keep_alive(&mut self) {
         if self.takes_keepalive() {
-            self.write(Write::Keepalive);
+            self.writes.push_back(Write::Keepalive);
         }
     }
 
@@ -308,91 +316,118 @@ impl Leg {
         self.writes.pop_front()
     }
 
-    /// Who is on the other side of this hop.
-    pub const fn neighbour(&self) -> Origin {
-        match self.role {
-            Role::Socket => Origin::Target,
-            Role::Acceptor(Orientation::Forward) => Origin::Client,
-            Role::Acceptor(Orientation::Backward) => Origin::Supervisor,
-            Role::Opener(_) => Origin::Gateway,
-        }
-    }
-
-    /// How an end without FIN is named on this leg.
-    pub(crate) fn truncation(&self) -> End {
-        let who = self.neighbour();
-        let message = format!(
-            "the {who} ended the stream without a half-close, so its bytes may be incomplete"
-        );
-        End::new(who, Reason::TransportLost, message)
-    }
-
     fn recv_fin_frame(&mut self) -> Result<Heard, Violation> {
+        if self.state.is_closed() {
+            return Ok(Heard::Nothing);
+        }
         let negotiated = match (self.role, self.half_close) {
             (Role::Socket, _) | (_, Some(HalfClose::Unsupported) | None) => false,
             (Role::Opener(_), Some(HalfClose::Response | HalfClose::Explicit)) => true,
             (Role::Acceptor(_), Some(HalfClose::Response)) => false,
             (Role::Acceptor(_), Some(HalfClose::Explicit)) => true,
         };
-        if !negotiated && !self.state.is_closed() {
+        if !negotiated {
             return Err(Violation {
                 state: self.state,
                 event: Event::RecvFin,
             });
         }
         self.state = self.state.recv_fin()?;
-        Ok(if std::mem::replace(&mut self.heard_fin, true) {
-            Heard::Nothing
-        } else {
-            Heard::Fin
-        })
+        Ok(Heard::Fin)
     }
 
     fn recv_end(&mut self) -> Heard {
-        let first = !std::mem::replace(&mut self.heard_end, true);
-        if !first || matches!(self.state, State::Closed(Cause::Reset { .. })) {
+        let again = std::mem::replace(&mut self.heard_end, true);
+        if again || self.ended {
             return Heard::Nothing;
         }
-        if self.heard_fin {
-            return if self.ends_too_early() {
-                Heard::Truncated
-            } else {
-                Heard::Status
-            };
+        let knew_our_fin = self.has_said_fin();
+        let heard = if self.has_heard_fin() {
+            self.recv_status()
+        } else {
+            self.recv_bare_end()
+        };
+        self.concluded = knew_our_fin && heard != Heard::Truncated && self.end_is_a_status();
+        heard
+    }
+
+    /// END_STREAM, or OK, behind a FIN. An acceptor with a frame for FIN had no reason to end the
+    /// RPC while we still send.
+    fn recv_status(&self) -> Heard {
+        let cut_short = matches!(self.role, Role::Opener(_)) && !self.has_said_fin();
+        if cut_short {
+            Heard::Truncated
+        } else {
+            Heard::Status
         }
-        if self.half_close == Some(HalfClose::Explicit) && self.role != Role::Socket {
-            return Heard::Truncated;
+    }
+
+    /// END_STREAM, or OK, and no FIN before it: that is FIN wherever a frame was not promised.
+    fn recv_bare_end(&mut self) -> Heard {
+        if self.half_close.is_none() && self.state != State::AwaitInit {
+            // The RPC is over before its headers said what they agree on: on nothing.
+            self.opened(HalfClose::Unsupported);
         }
+        let promised = self.half_close == Some(HalfClose::Explicit);
         match self.state.recv_fin() {
-            Ok(next) => {
+            Ok(next) if !promised => {
                 self.state = next;
-                self.heard_fin = true;
                 Heard::FinAndStatus
             }
-            Err(_) => Heard::Truncated,
+            Ok(_) | Err(_) => Heard::Truncated,
         }
     }
 
-    /// A good status although we still send, from a peer that could have said FIN alone.
-    fn ends_too_early(&self) -> bool {
-        matches!(self.role, Role::Opener(_))
-            && self.half_close == Some(HalfClose::Explicit)
-            && !self.has_said_fin()
+    /// Whether the end of the neighbour's direction says more than FIN does: OK does, END_STREAM
+    /// only from an upstream side that promised to wait with it.
+    fn end_is_a_status(&self) -> bool {
+        match self.role {
+            Role::Socket | Role::Acceptor(Orientation::Forward) => false,
+            Role::Opener(_) => true,
+            Role::Acceptor(Orientation::Backward) => self.half_close == Some(HalfClose::Explicit),
+        }
     }
 
-    fn say_end_stream(&mut self) {
+    fn say_fin(&mut self, half_close: HalfClose) {
+        match (self.role, half_close) {
+            (Role::Acceptor(Orientation::Forward), HalfClose::Unsupported) => {
+                self.fin = OurFin::Withheld;
+                return;
+            }
+            (Role::Acceptor(Orientation::Backward), HalfClose::Unsupported) => {
+                self.say_end(Write::Ok);
+            }
+            (Role::Acceptor(_), HalfClose::Response | HalfClose::Explicit)
+            | (Role::Opener(Orientation::Backward), HalfClose::Explicit) => {
+                self.writes.push_back(Write::FinFrame);
+            }
+            (Role::Opener(Orientation::Forward), HalfClose::Explicit) => {
+                self.writes.push_back(Write::FinFrame);
+                self.say_end(Write::EndStream);
+            }
+            (Role::Opener(_), HalfClose::Unsupported | HalfClose::Response) => {
+                self.say_end(Write::EndStream);
+            }
+            (Role::Socket, _) => self.writes.push_back(Write::EndStream),
+        }
+        self.fin = OurFin::Said;
+        if let Ok(next) = self.state.send_fin() {
+            self.state = next;
+        }
+    }
+
+    fn say_end(&mut self, end: Write) {
         if !std::mem::replace(&mut self.said_end, true) {
-            self.write(Write::EndStream);
+            self.writes.push_back(end);
         }
     }
 
-    fn say_ok(&mut self) {
-        if !std::mem::replace(&mut self.said_end, true) {
-            self.write(Write::Ok);
-        }
-    }
-
-    fn write(&mut self, write: Write) {
-        self.writes.push_back(write);
+    /// Ends the leg for `cause`, unless it has ended.
+    fn close_once(&mut self, cause: Cause) -> bool {
+        self.state = self.state.abort(cause);
+        !std::mem::replace(&mut self.ended, true)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,10 @@
 //! [`Relay::flushed`], [`Relay::progressed`]), then call [`Relay::settle`], then drain
 //! [`Relay::poll_write`] for both sides, then sleep until something moves or
 //! [`Relay::poll_timeout`] is reached. Of several endings in one step the order of [`Rank`] decides.
+//! Once there is an [`Relay::outcome`], write what is left and let both ends go: a leg that is told
+//! nothing was cut by its neighbour.
 
+mod ending;
 mod timers;
 
 use std::time::Instant;
@@ -26,10 +29,13 @@ use std::time::Instant;
 use crate::capability::HalfClose;
 use crate::cause::{Cause, End, Origin, Reason};
 use crate::id::HopName;
-use crate::leg::{Arrival, Heard, Leg, Write};
+use crate::leg::{Arrival, Heard, Leg, Orientation, Role, Write};
 use crate::limits::{CLOSE_REASON_GRACE, StreamLimits};
 use crate::state::Take;
 
+pub use self::ending::Rank;
+
+use self::ending::{Ending, Patience, Teller};
 use self::timers::Timers;
 
 /// One of the two sides of a relay.
@@ -62,39 +68,6 @@ impl Side {
     }
 }
 
-/// Which ending wins when several are observed in one step: the first in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
-    /// This side's own decision: its user cancelled, an operator closed it, the process stops.
-    Own,
-    /// The neighbour said why: a status, a typed `RelayClose`, a reset that has one meaning only.
-    Typed,
-    /// The neighbour broke the protocol.
-    Violation,
-    /// Time ran out.
-    Deadline,
-    /// Something broke without a word.
-    Transport,
-}
-
-/// How the two legs are told of an ending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Teller {
-    /// This hop decided: both legs are told.
-    Here,
-    /// The neighbour on that side ended it: only the other leg can be told.
-    Neighbour(Side),
-    /// The neighbour on that side broke the protocol: both are told, each in its own words.
-    Violator(Side),
-}
-
-#[derive(Debug)]
-struct Ending {
-    rank: Rank,
-    teller: Teller,
-    end: End,
-}
-
 /// A stream on one hop pair.
 #[derive(Debug)]
 pub struct Relay {
@@ -102,9 +75,9 @@ pub struct Relay {
     /// Everything queued towards that side has been taken by it.
     flushed: [bool; 2],
     timers: Timers,
+    /// The weightiest ending observed in this step.
     ending: Option<Box<Ending>>,
-    /// A bare loss that a word on the control stream may still explain, and until when.
-    unexplained: Option<(Instant, Box<Ending>)>,
+    patience: Option<Patience>,
     outcome: Option<Result<(), Box<End>>>,
     hop: HopName,
     origin: Origin,
@@ -125,7 +98,7 @@ impl Relay {
             flushed: [true; 2],
             timers: Timers::new(limits, now),
             ending: None,
-            unexplained: None,
+            patience: None,
             outcome: None,
             hop,
             origin,
@@ -144,24 +117,22 @@ impl Relay {
 
     /// Something arrived from one side. Says what to do with its bytes.
     pub fn recv(&mut self, side: Side, arrival: Arrival, now: Instant) -> Take {
-        if self.outcome.is_some() || self.unexplained.is_some() {
+        if self.outcome.is_some() || self.patience.is_some() {
             return Take::Discard;
         }
         match self.legs[side.index()].recv(arrival) {
             Ok(Heard::Deliver) => {
-                self.timers.heard(side, now);
-                self.flushed[side.other().index()] = false;
+                self.hand_on(side, now);
                 return Take::Deliver;
             }
             Ok(Heard::Nothing | Heard::Status) => {}
             Ok(Heard::Fin | Heard::FinAndStatus) => {
-                self.timers.heard(side, now);
-                self.flushed[side.other().index()] = false;
+                self.hand_on(side, now);
                 self.legs[side.other().index()].finish();
             }
             Ok(Heard::Truncated) => {
-                let end = self.legs[side.index()].truncation();
-                self.note(Rank::Transport, Teller::Neighbour(side), end);
+                let end = self.truncation(side);
+                self.note(Rank::Transport, Teller::Quitter(side), end);
             }
             Err(violation) => {
                 let message = format!("protocol violation: {violation}");
@@ -174,17 +145,17 @@ impl Relay {
     /// The neighbour on `side` broke a rule that only the shell can see: a frame too large or
     /// malformed, a bad first message.
     pub fn violate(&mut self, side: Side, reason: Reason, message: impl Into<String>) {
-        let origin = self.leg(side).neighbour();
-        self.note(
-            Rank::Violation,
-            Teller::Violator(side),
-            End::new(origin, reason, message),
-        );
+        let end = End::new(self.neighbour(side), reason, message);
+        self.note(Rank::Violation, Teller::Violator(side), end);
     }
 
-    /// The neighbour on `side` ended the stream, or was lost.
+    /// The neighbour on `side` ended the stream, or was lost. What happens to a neighbour after its
+    /// last good word, when it has all that was for it, is not this stream's concern.
     pub fn end(&mut self, side: Side, rank: Rank, end: End) {
-        self.note(rank, Teller::Neighbour(side), end);
+        let concluded = self.leg(side).has_concluded() && self.flushed[side.index()];
+        if !concluded {
+            self.note(rank, Teller::Neighbour(side), end);
+        }
     }
 
     /// This hop ends the stream by its own decision.
@@ -192,10 +163,13 @@ impl Relay {
         self.note(Rank::Own, Teller::Here, end);
     }
 
-    /// Everything queued towards `side`, FIN included, was taken by it.
+    /// Everything queued towards `side` was taken by it, also when there was nothing. Without effect
+    /// while [`Relay::poll_write`] holds more: FIN is taken when it was written, too.
     pub fn flushed(&mut self, side: Side) {
-        self.flushed[side.index()] = true;
-        self.timers.unblocked(side);
+        if !self.leg(side).has_writes() {
+            self.flushed[side.index()] = true;
+            self.timers.unblocked(side);
+        }
     }
 
     /// `side` took some bytes.
@@ -213,13 +187,14 @@ impl Relay {
         if self.outcome.is_some() {
             return;
         }
+        self.fill_silence(now);
         self.expire(now);
         if let Some(ending) = self.ending.take() {
             self.weigh(ending, now);
         }
-        self.give_up_waiting(now);
-        if self.outcome.is_none() && self.unexplained.is_none() && self.is_finished() {
-            self.complete();
+        self.wait(now);
+        if self.outcome.is_none() && self.patience.is_none() {
+            self.finish(now);
         }
     }
 
@@ -233,8 +208,11 @@ impl Relay {
         if self.outcome.is_some() {
             return None;
         }
-        let explained = self.unexplained.as_ref().map(|(until, _)| *until);
-        [explained, self.timers.next(&self.legs)]
+        let word = match self.patience {
+            Some(Patience::Word(_, until)) => Some(until),
+            Some(Patience::Delivery) | None => None,
+        };
+        [word, self.legacy_grace(), self.timers.next(&self.legs)]
             .into_iter()
             .flatten()
             .min()
@@ -256,6 +234,19 @@ impl Relay {
         &self.legs[side.index()]
     }
 
+    /// The cause for states and metrics, once the stream has ended.
+    pub fn cause(&self) -> Option<Cause> {
+        self.outcome().map(|outcome| match outcome {
+            Ok(()) => Cause::Finished,
+            Err(end) => end.cause(),
+        })
+    }
+
+    fn hand_on(&mut self, from: Side, now: Instant) {
+        self.timers.heard(from, now);
+        self.flushed[from.other().index()] = false;
+    }
+
     fn note(&mut self, rank: Rank, teller: Teller, end: End) {
         let weaker = |old: &Ending| old.rank > rank;
         if self.outcome.is_none() && self.ending.as_deref().is_none_or(weaker) {
@@ -263,97 +254,88 @@ impl Relay {
         }
     }
 
-    fn expire(&mut self, now: Instant) {
+    fn fill_silence(&mut self, now: Instant) {
         for side in Side::BOTH {
             if self.timers.take_keepalive(side, &self.legs, now) {
                 self.legs[side.index()].keep_alive();
             }
         }
-        if self.timers.legacy_grace_is_over(&self.legs, now) {
-            self.cut_withheld();
-        } else if let Some((reason, message)) = self.timers.expired(&self.legs, now) {
-            self.note(
-                Rank::Deadline,
-                Teller::Here,
-                End::new(self.origin, reason, message),
-            );
+    }
+
+    fn expire(&mut self, now: Instant) {
+        if let Some((reason, message)) = self.timers.expired(&self.legs, now) {
+            let end = End::new(self.origin, reason, message);
+            self.note(Rank::Deadline, Teller::Here, end);
         }
     }
 
-    /// Decides whether an ending counts now, or waits for a word that explains it. A word on the
-    /// control stream, and everything else that is weightier than a loss, ends the wait.
+    /// Decides whether an ending counts now or waits.
     fn weigh(&mut self, ending: Box<Ending>, now: Instant) {
-        if self.unexplained.is_some() && ending.rank == Rank::Transport {
+        if self
+            .patience
+            .as_ref()
+            .is_some_and(|it| it.outlasts(&ending))
+        {
             return;
         }
-        self.unexplained = None;
-        if self.deserves_patience(&ending) {
-            self.unexplained = Some((now + CLOSE_REASON_GRACE, ending));
+        self.patience = None;
+        let explicable = |side| self.leg(side).may_be_explained();
+        if ending.bare_loss().is_some_and(explicable) {
+            self.patience = Some(Patience::Word(ending, now + CLOSE_REASON_GRACE));
+        } else if self.spares_the_client(&ending) {
+            self.legs[Side::Upstream.index()].cut(&ending.end);
+            self.patience = Some(Patience::Delivery);
         } else {
             self.conclude(*ending);
         }
     }
 
-    fn give_up_waiting(&mut self, now: Instant) {
-        if self
-            .unexplained
-            .as_ref()
-            .is_some_and(|(until, _)| *until <= now)
-            && let Some((_, loss)) = self.unexplained.take()
-        {
-            self.conclude(*loss);
-        }
+    /// A client that cannot hear FIN while it sends has got, or is getting, all bytes of its target:
+    /// that the target takes no more is not a failure of what it gave.
+    fn spares_the_client(&self, ending: &Ending) -> bool {
+        self.leg(Side::Downstream).withholds_fin()
+            && ending.teller == Teller::Neighbour(Side::Upstream)
+            && ending.end.origin == Origin::Target
     }
 
-    fn deserves_patience(&self, ending: &Ending) -> bool {
-        match ending.teller {
-            Teller::Neighbour(side) => {
-                ending.rank == Rank::Transport && self.leg(side).may_be_explained()
+    fn wait(&mut self, now: Instant) {
+        match self.patience.take() {
+            Some(Patience::Word(loss, until)) if until <= now => self.conclude(*loss),
+            Some(Patience::Delivery) if self.flushed[Side::Downstream.index()] => {
+                self.legs[Side::Downstream.index()].complete();
+                self.outcome = Some(Ok(()));
             }
-            Teller::Here | Teller::Violator(_) => false,
+            other => self.patience = other,
         }
     }
 
     fn conclude(&mut self, ending: Ending) {
         let Ending { teller, end, .. } = ending;
-        if self.ends_what_was_delivered(teller) {
-            return self.complete_downstream(&end);
-        }
         let far = end.seen_from_afar().via(&self.hop);
         match teller {
-            Teller::Here => {
-                for leg in &mut self.legs {
-                    leg.abort(&far);
-                }
-            }
-            Teller::Neighbour(side) => {
-                self.legs[side.index()].cut(&end);
-                self.legs[side.other().index()].abort(&far);
-            }
-            Teller::Violator(side) => {
-                self.legs[side.index()].abort(&end.clone().via(&self.hop));
-                self.legs[side.other().index()].abort(&far);
-            }
+            Teller::Here | Teller::Quitter(_) => {}
+            Teller::Neighbour(side) => self.legs[side.index()].cut(&end),
+            Teller::Violator(side) => self.legs[side.index()].abort(&end.clone().via(&self.hop)),
+        }
+        for leg in &mut self.legs {
+            leg.abort(&far);
         }
         self.outcome = Some(Err(Box::new(end)));
     }
 
-    /// A client that cannot hear FIN while it sends has all bytes of its target: the failure of what
-    /// it still sends is not the failure of what it got.
-    fn ends_what_was_delivered(&self, teller: Teller) -> bool {
-        self.leg(Side::Downstream).withholds_fin() && teller == Teller::Neighbour(Side::Upstream)
-    }
-
-    fn cut_withheld(&mut self) {
-        let message = "the client cannot half-close and has been silent since its target ended";
-        let end = End::new(self.origin, Reason::HalfCloseIdle, message);
-        self.complete_downstream(&end);
-    }
-
-    fn complete_downstream(&mut self, end: &End) {
-        self.legs[Side::Downstream.index()].complete();
-        self.legs[Side::Upstream.index()].abort(&end.clone().via(&self.hop));
-        self.outcome = Some(Ok(()));
+    fn finish(&mut self, now: Instant) {
+        if self.is_finished() {
+            for leg in &mut self.legs {
+                leg.complete();
+            }
+            self.outcome = Some(Ok(()));
+        } else if self.legacy_grace().is_some_and(|at| at <= now) {
+            let message = "the client cannot half-close and has been silent since its target ended";
+            let end = End::new(self.origin, Reason::HalfCloseIdle, message).via(&self.hop);
+            self.legs[Side::Downstream.index()].complete();
+            self.legs[Side::Upstream.index()].abort(&end);
+            self.outcome = Some(Ok(()));
+        }
     }
 
     fn is_finished(&self) -> bool {
@@ -365,18 +347,35 @@ impl Relay {
         both_ways && self.leg(Side::Upstream).has_good_status()
     }
 
-    fn complete(&mut self) {
-        for leg in &mut self.legs {
-            leg.complete();
-        }
-        self.outcome = Some(Ok(()));
+    /// When a client that cannot hear FIN while it sends has been silent for long enough. It is not
+    /// silent while it has not read what came for it, or while what it sent waits for the target.
+    fn legacy_grace(&self) -> Option<Instant> {
+        let is_silent = self.leg(Side::Downstream).withholds_fin()
+            && self.flushed == [true; 2]
+            && self.patience.is_none();
+        is_silent.then(|| self.timers.legacy_grace())
     }
 
-    /// The cause for states and metrics, once the stream has ended.
-    pub fn cause(&self) -> Option<Cause> {
-        self.outcome().map(|outcome| match outcome {
-            Ok(()) => Cause::Finished,
-            Err(end) => end.cause(),
-        })
+    fn truncation(&self, side: Side) -> End {
+        let who = self.neighbour(side);
+        let message = format!(
+            "the {who} ended the stream before both directions had half-closed: bytes may be missing"
+        );
+        End::new(who, Reason::TransportLost, message)
+    }
+
+    /// Who is on that side.
+    const fn neighbour(&self, side: Side) -> Origin {
+        match (self.leg(side).role(), side) {
+            (Role::Socket, Side::Downstream) | (Role::Acceptor(Orientation::Forward), _) => {
+                Origin::Client
+            }
+            (Role::Socket, Side::Upstream) => Origin::Target,
+            (Role::Acceptor(Orientation::Backward), _) => Origin::Supervisor,
+            (Role::Opener(_), _) => Origin::Gateway,
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,9 +11,7 @@ use crate::limits::StreamLimits;
 pub(super) struct Timers {
     limits: StreamLimits,
     pub(super) operation: Option<Instant>,
-    /// The last byte, or FIN, from either side.
-    heard: Instant,
-    /// The last byte from or into either side.
+    /// The last byte, or FIN, from or into either side.
     moved: Instant,
     /// The last frame or byte towards that side.
     spoke: [Instant; 2],
@@ -26,7 +24,6 @@ impl Timers {
         Self {
             limits,
             operation: None,
-            heard: now,
             moved: now,
             spoke: [now; 2],
             blocked: [None; 2],
@@ -35,7 +32,6 @@ impl Timers {
 
     /// Bytes, or FIN, came from `side`; they go to the other.
     pub(super) fn heard(&mut self, side: Side, now: Instant) {
-        self.heard = now;
         self.moved = now;
         self.spoke[side.other().index()] = now;
     }
@@ -77,14 +73,14 @@ impl Timers {
             self.write_stall(),
             self.half_close_idle(legs),
             self.idle(),
-            self.legacy_grace(legs),
         ];
         let keepalives = Side::BOTH.map(|side| self.keepalive(side, legs));
         fixed.into_iter().chain(keepalives).flatten().min()
     }
 
-    pub(super) fn legacy_grace_is_over(&self, legs: &[Leg; 2], now: Instant) -> bool {
-        self.legacy_grace(legs).is_some_and(|at| at <= now)
+    /// When a silence that began with the last movement is long enough for a legacy client.
+    pub(super) fn legacy_grace(&self) -> Instant {
+        self.moved + self.limits.legacy_half_close_grace
     }
 
     /// Whether a keepalive towards `side` is due; if so the next one is counted from `now`.
@@ -109,12 +105,6 @@ impl Timers {
     fn write_stall(&self) -> Option<Instant> {
         let limit = self.limits.write_stall?;
         Some(self.blocked.iter().flatten().min().copied()? + limit)
-    }
-
-    fn legacy_grace(&self, legs: &[Leg; 2]) -> Option<Instant> {
-        let waits = legs[Side::Downstream.index()].withholds_fin()
-            && !legs[Side::Downstream.index()].has_heard_fin();
-        waits.then(|| self.heard + self.limits.legacy_half_close_grace)
     }
 
     fn keepalive(&self, side: Side, legs: &[Leg; 2]) -> Option<Instant> {
