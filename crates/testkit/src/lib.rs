@@ -25,6 +25,7 @@ pub mod certs;
 pub mod content;
 pub mod fault_proxy;
 
+pub mod legacy;
 pub mod messages;
 pub mod outcome;
 pub mod probe;
