@@ -126,8 +126,6 @@ impl Plan {
         sample_bytes: 128 << 20,
         round_trips: 500,
         connect_time: Duration::from_millis(500),
-        idle_streams: 1_000,
-        idle_sessions: 200,
         ..Self::FULL
     };
 }

@@ -158,7 +158,10 @@ impl Results {
             .of(top.0, top.1)
             .iter()
             .zip(self.of(bottom.0, bottom.1));
-        let ratios: Vec<f64> = pairs.map(|(top, bottom)| top / bottom).collect();
+        let ratios: Vec<f64> = pairs
+            .map(|(top, bottom)| top / bottom)
+            .filter(|ratio| ratio.is_finite())
+            .collect();
         stats::median(&ratios)
     }
 }

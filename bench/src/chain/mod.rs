@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use tempfile::TempDir;
 
 use self::site::Site;
@@ -49,7 +49,7 @@ impl Chain {
     pub(crate) async fn start(subject: Subject, programs: &Programs) -> Result<Self> {
         let (mut site, target) = Site::open(programs).await?;
         let started = launch(subject, &mut site).await;
-        let started = started.with_context(|| format!("starting {subject}\n{}", site.last_words()));
+        let started = started.map_err(|error| anyhow!("{error:#}\n{}", site.last_words()));
         let Started { entries, gateway } = started?;
         let Site {
             home,
@@ -68,7 +68,9 @@ impl Chain {
         };
         for entry in &chain.entries {
             let opened = within(format!("waiting for {subject}"), SHORT, until_open(*entry));
-            opened.await.with_context(|| chain.last_words())?;
+            opened
+                .await
+                .map_err(|error| anyhow!("{error:#}\n{}", chain.last_words()))?;
         }
         Ok(chain)
     }

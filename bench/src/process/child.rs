@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tokio::process::{Child, ChildStdin, Command};
 
 use super::output::Output;
@@ -72,7 +72,7 @@ impl Process {
     ) -> Result<T> {
         let what = format!("{}: waiting for {what}", self.name);
         let found = within(what, SHORT, self.next_match(find)).await;
-        found.with_context(|| self.last_words())
+        found.map_err(|error| anyhow!("{error:#}\n{}", self.last_words()))
     }
 
     async fn next_match<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> Result<T> {
@@ -116,5 +116,8 @@ fn isolate(command: &mut Command, home: &Path) {
         .env("HOME", home)
         .env("XDG_CONFIG_HOME", home)
         .env("NO_COLOR", "1");
-    command.env_remove("RUST_LOG").current_dir(home);
+    command
+        .env_remove("RUST_LOG")
+        .env_remove("RUST_BACKTRACE")
+        .current_dir(home);
 }
