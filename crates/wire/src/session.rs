@@ -11,4 +11,6 @@ pub use self::gateway::{decode_gateway, encode_gateway};
 pub use self::supervisor::{decode_supervisor, encode_supervisor};
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests;
