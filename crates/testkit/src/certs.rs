@@ -174,6 +174,10 @@ fn params(subject: Subject<'_>, validity: Validity) -> Result<CertificateParams,
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+
     use super::*;
 
     #[test]
@@ -202,5 +206,61 @@ mod tests {
         let directory = authority.directory().to_owned();
         drop(authority);
         assert!(!directory.exists());
+    }
+
+    #[tokio::test]
+    async fn only_current_certificates_of_the_same_authority_are_believed() {
+        let (ours, foreign) = (Authority::new().unwrap(), Authority::new().unwrap());
+        let sandbox = ours.sandbox("one").unwrap();
+        assert!(handshake(&ours, ours.server().unwrap(), sandbox.clone()).await);
+        assert!(!handshake(&ours, ours.expired_server().unwrap(), sandbox.clone()).await);
+        assert!(!handshake(&ours, foreign.server().unwrap(), sandbox).await);
+        let (expired, stranger) = (ours.expired_client("spiffe://a/b"), foreign.sandbox("one"));
+        assert!(!handshake(&ours, ours.server().unwrap(), expired.unwrap()).await);
+        assert!(!handshake(&ours, ours.server().unwrap(), stranger.unwrap()).await);
+    }
+
+    /// Whether both sides, who trust `authority` alone, end up with a connection that carries bytes.
+    async fn handshake(authority: &Authority, server: CertFiles, client: CertFiles) -> bool {
+        use rustls::{ClientConfig, RootCertStore, ServerConfig, server::WebPkiClientVerifier};
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_file(authority.ca()).unwrap())
+            .unwrap();
+        let verifier = WebPkiClientVerifier::builder(roots.clone().into())
+            .build()
+            .unwrap();
+        let (chain, key) = load(&server);
+        let accepting = ServerConfig::builder().with_client_cert_verifier(verifier);
+        let accepting = accepting.with_single_cert(chain, key).unwrap();
+        let (chain, key) = load(&client);
+        let connecting = ClientConfig::builder().with_root_certificates(roots);
+        let connecting = connecting.with_client_auth_cert(chain, key).unwrap();
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        let serve = async {
+            let mut stream = TlsAcceptor::from(Arc::new(accepting)).accept(far).await?;
+            stream.write_all(b"x").await?;
+            stream.flush().await
+        };
+        let connect = async {
+            let name = "127.0.0.1".try_into().unwrap();
+            let mut stream = TlsConnector::from(Arc::new(connecting))
+                .connect(name, near)
+                .await?;
+            stream.read_u8().await
+        };
+        let (served, connected) = tokio::join!(serve, connect);
+        served.is_ok() && connected.is_ok()
+    }
+
+    fn load(files: &CertFiles) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        let chain = CertificateDer::from_pem_file(&files.cert).unwrap();
+        (
+            vec![chain],
+            PrivateKeyDer::from_pem_file(&files.key).unwrap(),
+        )
     }
 }

@@ -24,7 +24,6 @@ mod background;
 pub mod certs;
 pub mod content;
 pub mod fault_proxy;
-
 pub mod legacy;
 pub mod messages;
 pub mod outcome;

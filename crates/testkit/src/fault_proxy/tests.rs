@@ -87,8 +87,12 @@ async fn a_held_direction_moves_nothing_and_loses_nothing() {
     let (client, connection) = hop.connect().await;
     hop.proxy.hold(Direction::Upstream);
     client.write(b"later").await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(connection.seen().bytes_read, 0);
+    let arrival = connection.until_read(1);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(100), arrival)
+            .await
+            .is_err()
+    );
     hop.proxy.pass(Direction::Upstream);
     assert_eq!(client.read(5).await, b"later");
 }

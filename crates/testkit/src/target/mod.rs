@@ -51,6 +51,7 @@ pub struct Target {
     _thread: Background,
 }
 
+/// Each way to start one fails only if there is no port or no thread to be had.
 impl Target {
     /// Sends back all it reads; answers FIN with FIN.
     pub fn echo() -> io::Result<Self> {
@@ -161,6 +162,10 @@ impl Target {
     }
 
     /// Waits for the next connection that this has not returned yet.
+    ///
+    /// # Cancel safety
+    ///
+    /// Not safe: a call that was begun has its connection.
     ///
     /// # Panics
     ///

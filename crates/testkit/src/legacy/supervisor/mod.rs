@@ -194,7 +194,7 @@ impl Supervisor {
         let mut events = self.events.clone();
         let found = events.wait_for(|events| events.iter().any(|event| find(event).is_some()));
         let found = wait::within(GENEROUS, what, found).await;
-        let found = found.expect("the supervisor went away: it does not dial again");
+        let found = found.expect("the supervisor's thread lives as long as `self`");
         found
             .iter()
             .find_map(find)
