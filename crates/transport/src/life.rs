@@ -12,7 +12,6 @@ use crate::{Lost, Reason};
 pub(crate) struct Life {
     ended: OnceLock<Lost>,
     over: CancellationToken,
-    refusing: AtomicBool,
     moving: AtomicBool,
     reads: AtomicUsize,
     streams: AtomicUsize,
@@ -50,16 +49,6 @@ impl Life {
             }
             (lost, _) => lost,
         }
-    }
-
-    /// Notes that the peer takes no more streams, although the open ones may live on.
-    pub(crate) fn refuse(&self) {
-        self.refusing.store(true, Ordering::Release);
-    }
-
-    /// Tells whether a stream may still be opened, apart from the limit on their number.
-    pub(crate) fn is_open(&self) -> bool {
-        self.cause().is_none() && !self.refusing.load(Ordering::Acquire)
     }
 
     /// Counts a stream in, unless `limit` are open.

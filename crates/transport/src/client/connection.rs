@@ -93,14 +93,8 @@ impl Connection {
             return Err(lost.into());
         }
         let place = Place::take(&self.link).ok_or(OpenError::Full)?;
-        let (response, stream) =
-            self.link
-                .request()
-                .send_request(request, false)
-                .map_err(|error| {
-                    life.refuse();
-                    life.lost(&error)
-                })?;
+        let opened = self.link.request().send_request(request, false);
+        let (response, stream) = opened.map_err(|error| life.lost(&error))?;
         let outgoing = Outgoing::at_client(stream, place);
         let head = ResponseHead {
             response,
@@ -128,9 +122,9 @@ impl Connection {
         self.is_open() && self.active_streams() < self.max_streams()
     }
 
-    /// Tells whether the connection is up and no GOAWAY was noticed.
+    /// Tells whether the connection takes streams: it is up, and no GOAWAY has come.
     pub fn is_open(&self) -> bool {
-        self.link.life().is_open()
+        self.link.is_open()
     }
 
     /// Waits for the connection's end and tells its cause.

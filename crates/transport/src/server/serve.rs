@@ -2,7 +2,9 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsStream;
@@ -18,6 +20,9 @@ use crate::{Payload, ServerTls, Settings, Shard};
 /// The first request of a connection may name the shard to live on.
 const LANE: &str = "tidegate-lane";
 
+/// How long a client that failed TLS may take to read why.
+const ALERT_LIMIT: Duration = Duration::from_secs(1);
+
 /// How a server treats the connections it accepts.
 #[derive(Debug, Default)]
 pub struct Server {
@@ -30,7 +35,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves one accepted connection until it ends, on `shard`, where it must be called.
+    /// Serves one accepted connection until it ends. Must run on `shard`; `io` may come from any
+    /// runtime, as from a listener that all shards share.
     ///
     /// Streams to a path that `handler` wants go to it, all others to `unary`. When `shutdown` is
     /// cancelled the client is told (GOAWAY), and the connection ends with its last stream. A
@@ -82,6 +88,7 @@ impl Server {
         stream.set_nodelay(true)?;
         let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
         let life = Arc::new(Life::default());
+        life.move_socket();
         let socket = Socket::new(stream, Arc::clone(&life));
         let (io, identity) = self.decrypt(socket, &life).await?;
         let connection = self.settings.server().handshake::<_, Payload>(io).await?;
@@ -107,11 +114,14 @@ impl Server {
         let Some(tls) = &self.tls else {
             return Ok((Io::Plain(socket), None));
         };
-        let stream = tls
-            .acceptor()
-            .accept(socket)
-            .await
-            .map_err(EstablishError::Tls)?;
+        let accepted = tls.acceptor().accept(socket).into_fallible().await;
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err((error, socket)) => {
+                let_alert_arrive(socket).await;
+                return Err(EstablishError::Tls(error));
+            }
+        };
         let certificates = stream.get_ref().1.peer_certificates();
         let identity = certificates
             .and_then(|chain| chain.first())
@@ -121,6 +131,17 @@ impl Server {
             identity,
         ))
     }
+}
+
+/// Waits until a refused client hangs up. Closing before it has would make the kernel reset the
+/// connection, and throw away the alert that tells the client why.
+async fn let_alert_arrive(mut socket: Socket) {
+    let drained = async {
+        socket.shutdown().await?;
+        tokio::io::copy(&mut socket, &mut tokio::io::sink()).await
+    };
+    // However it ends: nobody listens here any more.
+    let _ = timeout(ALERT_LIMIT, drained).await;
 }
 
 /// Runs a connection here or, if its first request asks for it, on another shard.

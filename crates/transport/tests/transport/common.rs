@@ -140,18 +140,17 @@ struct Accept {
 
 impl Accept {
     async fn run(self) {
-        // A socket belongs to the runtime that accepted it, so serving stays here; the shard is
-        // only what moving is measured from.
-        let mut connections = JoinSet::new();
         loop {
             let (io, _) = self.listener.accept().await;
-            connections.spawn(Arc::clone(&self.server).serve(
+            let shard = self.shards.get(0);
+            let serve = Arc::clone(&self.server).serve(
                 io,
-                self.shards.get(0),
+                shard.clone(),
                 Arc::clone(&self.handler),
                 self.unary.clone(),
                 self.shutdown.clone(),
-            ));
+            );
+            shard.spawn("connection", serve);
         }
     }
 }

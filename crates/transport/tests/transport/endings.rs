@@ -125,6 +125,22 @@ async fn goaway_loses_what_it_names_and_refuses_more() {
 }
 
 #[tokio::test]
+async fn a_graceful_goaway_is_noticed_before_the_next_open() {
+    let (mut server, connection) = RawServer::start(h2::server::Builder::new(), same).await;
+    let (_up, _head) = connection.open(PATH, HeaderMap::new()).unwrap();
+    let (_request, _respond) = server.request().await;
+    assert!(connection.has_room());
+    server.order(Control::GracefulShutdown).await;
+    soon(async {
+        while connection.has_room() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(connection.active_streams(), 1);
+}
+
+#[tokio::test]
 async fn a_graceful_goaway_lets_streams_finish() {
     let mut pair = Pair::open().await;
     pair.server.shutdown.cancel();

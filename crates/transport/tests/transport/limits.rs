@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use tidegate_transport::{
     Endpoint, OpenError, Payload, Pool, PoolError, Received, Server, Settings,
 };
@@ -55,19 +55,18 @@ async fn a_thousand_opens_cancelled_at_once_disturb_nobody() {
     assert!(matches!(soon(pair.recv.recv()).await, Received::Data(_)));
     pair.up.finish().unwrap();
     assert_eq!(pair.connection.active_streams(), 1);
-    assert!(
-        open(&mut late(pair.server), &pair.connection)
-            .await
-            .0
-            .finish()
-            .is_ok()
-    );
-}
 
-/// Passes over the streams that were cancelled.
-fn late(mut server: TestServer) -> TestServer {
-    while server.streams.try_recv().is_ok() {}
-    server
+    let mut headers = HeaderMap::new();
+    headers.insert("last", HeaderValue::from_static("yes"));
+    let (_up, head) = pair.connection.open(PATH, headers).unwrap();
+    let last = loop {
+        let stream = pair.server.stream().await;
+        if stream.head.headers.contains_key("last") {
+            break stream;
+        }
+    };
+    let _back = last.respond.headers(HeaderMap::new()).unwrap();
+    soon(head).await.unwrap();
 }
 
 fn narrow(limit: u32) -> TestServer {
@@ -121,16 +120,21 @@ async fn a_pool_leaves_a_connection_that_was_told_to_go() {
     let (mut up, _head) = soon(pool.open(PATH, HeaderMap::new())).await.unwrap();
     let mut stream = first.stream().await;
     stream.connection.connection.drain();
-    // The client learns of the GOAWAY when it arrives; until then streams open on the old one.
-    soon(async {
+    // Until the GOAWAY has come streams are opened in vain, and told so.
+    let elsewhere = async {
         loop {
-            let _opened = pool.open(PATH, HeaderMap::new()).await.unwrap();
-            if first.stream().await.connection.peer != stream.connection.peer {
-                return;
+            let (_up, head) = pool.open(PATH, HeaderMap::new()).await.unwrap();
+            tokio::select! {
+                arrived = first.streams.recv() => {
+                    if arrived.unwrap().connection.peer != stream.connection.peer {
+                        return;
+                    }
+                }
+                lost = head => assert!(lost.is_err()),
             }
         }
-    })
-    .await;
+    };
+    soon(elsewhere).await;
     up.send(payload(b"lives on")).unwrap();
     assert!(matches!(soon(stream.recv.recv()).await, Received::Data(_)));
 }
@@ -180,4 +184,64 @@ async fn unread_bytes_of_cancelled_streams_are_credited_back() {
     }
     pair.up.send(payload(b"room")).unwrap();
     assert!(matches!(soon(pair.recv.recv()).await, Received::Data(_)));
+}
+
+#[tokio::test]
+async fn many_segments_leave_as_one_frame() {
+    let mut server = TestServer::plain();
+    let mut builder = h2::client::Builder::new();
+    builder.max_frame_size(1 << 20).initial_window_size(1 << 20);
+    builder.initial_connection_window_size(1 << 24);
+    let (request, _task) = raw_client(server.addr, &builder).await;
+    let mut request = request.ready().await.unwrap();
+    let (response, _send) = request.send_request(raw_request(), false).unwrap();
+    let stream = server.stream().await;
+    let mut back = stream.respond.headers(HeaderMap::new()).unwrap();
+    let mut body = soon(response).await.unwrap().into_body();
+
+    let piece = Bytes::from(vec![3; 60_000]);
+    let head = Bytes::from_static(b"head");
+    let segments = [&head, &piece, &head, &piece, &head, &piece, &head, &piece].map(Bytes::clone);
+    let whole = segments.iter().map(Bytes::len).sum();
+    let written = ledger();
+    assert_eq!(soon(back.capacity(whole)).await, Ok(whole));
+    back.send(Payload::new(segments.to_vec(), &written))
+        .unwrap();
+    let frame = soon(body.data()).await.unwrap().unwrap();
+    assert_eq!(frame.len(), whole);
+    soon(std::future::poll_fn(|cx| written.poll_empty(cx))).await;
+    assert!(!written.is_discarded());
+}
+
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// Both ends are in this process, so each figure is twice what one side holds.
+#[tokio::test]
+async fn what_is_idle_costs_little() {
+    let mut server = TestServer::plain();
+    let mut connections = vec![server.connect().await];
+    let before = resident();
+    for _ in 0..400 {
+        connections.push(server.connect().await);
+    }
+    let connection = (resident() - before) / 400;
+    assert!(
+        connection < 2 * 32 * 1024,
+        "{connection} bytes for both ends of a connection"
+    );
+
+    let before = resident();
+    let mut streams = Vec::new();
+    for _ in 0..4_000 {
+        streams.push(open(&mut server, &connections[0]).await);
+    }
+    let stream = (resident() - before) / 4_000;
+    assert!(
+        stream < 2 * 2 * 1024,
+        "{stream} bytes for both ends of a stream"
+    );
+    println!("idle, both ends: {connection} bytes a connection, {stream} bytes a stream");
 }

@@ -255,7 +255,7 @@ fn half_an_identity_is_refused() {
 
 /// Carries bytes to `port` and, after `limit` of them came back, ends the connection with a FIN of
 /// TCP: no close_notify, no END_STREAM.
-async fn cut_after(limit: usize, port: u16) -> (u16, JoinSet<()>) {
+fn cut_after(limit: usize, port: u16) -> (u16, JoinSet<()>) {
     let listener = listen(([127, 0, 0, 1], 0).into()).unwrap();
     let cut = listener.local_addr().unwrap().port();
     let mut tasks = JoinSet::new();
@@ -285,7 +285,7 @@ async fn a_connection_cut_off_is_broken_and_never_an_end() {
     let ours = Authority::new();
     ours.sign("server", "localhost");
     let mut server = start(ours.server(false));
-    let (port, _tasks) = cut_after(1 << 20, server.addr.port()).await;
+    let (port, _tasks) = cut_after(1 << 20, server.addr.port());
     let connection = connect(port, ours.client(None)).await.unwrap();
     let (up, head) = connection.open(PATH, HeaderMap::new()).unwrap();
     let stream = server.stream().await;
