@@ -6,6 +6,6 @@ mod stalled;
 mod stream;
 
 pub(crate) use exchange::{connect_and_close, round_trips};
-pub(crate) use order::{CHUNK, GO, Order, open};
+pub(crate) use order::{CHUNK, GO, Order, STALLED_BUFFER, open};
 pub(crate) use stalled::Stalled;
 pub(crate) use stream::{Direction, Flow};

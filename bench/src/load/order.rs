@@ -14,12 +14,16 @@ use std::net::SocketAddr;
 
 use anyhow::{Result, bail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::bounded::{SHORT, within};
 
 /// Both ends write and read in pieces of this size.
 pub(crate) const CHUNK: usize = 256 * 1024;
+
+/// The kernel's buffer at both ends of a stream that stalls. Left to grow, a hundred of them fill the
+/// machine's whole TCP memory, and then it is the kernel that is measured.
+pub(crate) const STALLED_BUFFER: u32 = 64 * 1024;
 
 /// Sent by the generator when a [`Order::Send`] may begin: opening is not part of the time.
 pub(crate) const GO: u8 = b'!';
@@ -85,8 +89,17 @@ impl Order {
 
 /// Opens a connection at `entry`, orders, and waits until the target confirmed.
 pub(crate) async fn open(entry: SocketAddr, order: Order) -> Result<TcpStream> {
+    open_on(TcpSocket::new_v4()?, entry, order).await
+}
+
+/// The same on a socket that has been prepared.
+pub(super) async fn open_on(
+    socket: TcpSocket,
+    entry: SocketAddr,
+    order: Order,
+) -> Result<TcpStream> {
     within("opening a stream", SHORT, async {
-        let mut stream = TcpStream::connect(entry).await?;
+        let mut stream = socket.connect(entry).await?;
         stream.set_nodelay(true)?;
         order.place(&mut stream).await?;
         anyhow::Ok(stream)

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Result;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
-use super::order::{Order, Tally, open};
+use super::order::{Order, STALLED_BUFFER, Tally, open_on};
 use crate::bounded::{LONG, within};
 
 /// Stalled streams; dropping them resets them.
@@ -19,7 +19,9 @@ impl Stalled {
     pub(crate) async fn open(entry: SocketAddr, target: SocketAddr, count: usize) -> Result<Self> {
         let mut streams = Vec::with_capacity(count);
         for _ in 0..count {
-            streams.push(open(entry, Order::Endless).await?);
+            let socket = TcpSocket::new_v4()?;
+            socket.set_recv_buffer_size(STALLED_BUFFER)?;
+            streams.push(open_on(socket, entry, Order::Endless).await?);
         }
         within("waiting for streams to stall", LONG, until_still(target)).await?;
         Ok(Self { _streams: streams })

@@ -67,10 +67,12 @@ impl Measure {
     pub(crate) const fn concerns(self, subject: Subject) -> bool {
         match self {
             Self::Stream | Self::Parallel | Self::RoundTrip | Self::Connections => true,
-            Self::Stalled => matches!(
-                subject,
-                Subject::Plain | Subject::Tidegate | Subject::TidegateTls | Subject::Ssh
-            ),
+            Self::Stalled => {
+                matches!(
+                    subject,
+                    Subject::Tidegate | Subject::TidegateTls | Subject::Ssh
+                )
+            }
             Self::IdleStreams => {
                 matches!(
                     subject,

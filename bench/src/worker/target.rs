@@ -5,12 +5,13 @@ use std::io;
 use std::rc::Rc;
 
 use anyhow::Result;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinSet, LocalSet};
 
 use super::ready;
-use crate::load::{CHUNK, GO, Order};
+use crate::load::{CHUNK, GO, Order, STALLED_BUFFER};
 
 /// What is sent.
 static SOURCE: [u8; CHUNK] = [0xa5; CHUNK];
@@ -82,6 +83,7 @@ async fn echo(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 async fn endless(stream: &mut TcpStream, bytes: &Cell<u64>) -> io::Result<()> {
+    set_socket_send_buffer_size(&*stream, STALLED_BUFFER as usize)?;
     loop {
         let count = stream.write(&SOURCE).await?;
         bytes.set(bytes.get() + count as u64);
