@@ -7,6 +7,9 @@ use http::HeaderMap;
 use super::{ConnectError, Connection, Endpoint, OpenError, ResponseHead};
 use crate::{Lost, SendHalf};
 
+/// How many connections may be lost under one open before it fails.
+const MAX_LOSSES: usize = 2;
+
 /// Connections to one endpoint. Opens the first when it is needed, and another when all are full.
 #[derive(Debug)]
 pub struct Pool {
@@ -26,7 +29,7 @@ pub enum PoolError {
     /// No further connection could be made.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A fresh connection was lost at once.
+    /// Connections were lost one after the other while a stream was to be opened on them.
     #[error(transparent)]
     Lost(#[from] Lost),
 }
@@ -56,14 +59,16 @@ impl Pool {
         path: &str,
         headers: HeaderMap,
     ) -> Result<(SendHalf, ResponseHead), PoolError> {
+        let mut losses = 0;
         loop {
             let connection = self.connection().await?;
             match connection.open(path, headers.clone()) {
                 Ok(stream) => return Ok(stream),
-                // Somebody was faster, or GOAWAY was noticed: not offered a second time.
+                // Somebody was faster.
                 Err(OpenError::Full) => {}
-                Err(OpenError::Lost(lost)) if connection.is_open() => return Err(lost.into()),
-                Err(OpenError::Lost(_)) => {}
+                // It was told to go in this very moment, and is not offered again.
+                Err(OpenError::Lost(lost)) if losses == MAX_LOSSES => return Err(lost.into()),
+                Err(OpenError::Lost(_)) => losses += 1,
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Connecting through an HTTP proxy with CONNECT: which proxy ([`ProxyRules`]) and how ([`tunnel`]).
+//! Connecting through an HTTP proxy: which one ([`ProxyRules`]), and the CONNECT that it is asked.
 
 mod rules;
 mod tunnel;

@@ -119,7 +119,8 @@ impl SendHalf {
     /// Waits for a reset or a loss, although nobody writes.
     ///
     /// It goes on noticing after [`SendHalf::finish`] and [`SendHalf::send_trailers`], until the
-    /// peer has ended its side too.
+    /// peer has ended its side too. A GOAWAY that names this stream reads as a reset here; the
+    /// receiving half tells the two apart.
     pub fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<Lost> {
         let mut stream = self.outgoing.stream();
         stream.poll_reset(cx).map(|reset| self.outgoing.lost(reset))
