@@ -172,12 +172,12 @@ impl Relay {
         }
     }
 
-    /// `side` took some bytes.
+    /// `side` took some payload bytes.
     pub fn progressed(&mut self, side: Side, now: Instant) {
         self.timers.progressed(side, now);
     }
 
-    /// Bytes wait for `side`, which takes none.
+    /// Payload bytes wait for `side`, which takes none.
     pub fn blocked(&mut self, side: Side, now: Instant) {
         self.timers.blocked(side, now);
     }
