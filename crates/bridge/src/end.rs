@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use tidegate_lifecycle::cause::{End as StreamEnd, Reason};
-use tidegate_lifecycle::id::StreamId;
+use tidegate_lifecycle::id::{SessionId, StreamId};
 use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::Rank;
 use tidegate_lifecycle::{Capabilities, HalfClose};
@@ -41,6 +41,8 @@ pub struct Opened {
     pub path: Capabilities,
     /// The name that the gateway gave the stream, where the neighbour said it.
     pub stream: Option<StreamId>,
+    /// The session that serves the stream, where that is known.
+    pub session: Option<SessionId>,
 }
 
 impl Opened {
@@ -50,6 +52,7 @@ impl Opened {
             half_close: agreed.half_close(),
             path: agreed,
             stream: None,
+            session: None,
         }
     }
 }

@@ -174,6 +174,7 @@ impl Inbound {
             half_close: agreed.half_close(),
             path,
             stream: metadata::stream_id(&parts.headers),
+            session: metadata::session_id(&parts.headers),
         })
     }
 

@@ -103,6 +103,9 @@ impl Outbound {
                 let path = agreed.intersect(opened.path);
                 metadata::set_capabilities(&mut headers, metadata::CAPABILITIES, agreed);
                 metadata::set_capabilities(&mut headers, metadata::PATH_CAPABILITIES, path);
+                if let Some(session) = &opened.session {
+                    metadata::set_session_id(&mut headers, session);
+                }
                 if let Ok(send) = respond.headers(headers) {
                     self.sink = Sink::Open(send);
                 }
