@@ -61,6 +61,9 @@ const EAGER_MAX: Duration = Duration::from_secs(4);
 const EAGER_FOR: Duration = Duration::from_secs(60);
 /// How long a session must have stood for the next outage to start afresh.
 const HEALTHY_AFTER: Duration = Duration::from_secs(10);
+/// How long a session must have stood for its loss to be the gateway's: two gateways that both drop
+/// it at once are not dialled in turn without a pause.
+const STEADY_AFTER: Duration = Duration::from_secs(1);
 /// The waits after a refusal.
 const REFUSED: Bounds = Bounds {
     min: Duration::from_secs(30),
@@ -74,7 +77,8 @@ pub struct Redial {
     bounds: Bounds,
     current: usize,
     outage: Option<Instant>,
-    attempts: u32,
+    /// The last wait, before jitter, of this outage.
+    waited: Duration,
     refusals: u32,
     /// Other addresses to try at once.
     untried: usize,
@@ -88,7 +92,7 @@ impl Redial {
             bounds,
             current: 0,
             outage: None,
-            attempts: 0,
+            waited: Duration::ZERO,
             refusals: 0,
             untried: 0,
         }
@@ -116,41 +120,55 @@ impl Redial {
         }
         if stood.is_some_and(|stood| stood >= HEALTHY_AFTER) {
             self.outage = None;
-            self.attempts = 0;
+            self.waited = Duration::ZERO;
             self.refusals = 0;
+        }
+        if let Some(stood) = stood {
+            let steady = self.outage.is_none() || stood >= STEADY_AFTER;
+            let others = self.addresses.saturating_sub(1);
+            self.untried = if steady && is_move(end.reason) {
+                others
+            } else {
+                0
+            };
         }
         let since = *self.outage.get_or_insert(now);
         if is_refusal(end.reason) {
             return self.slowly(end, jitter);
         }
-        if stood.is_some() && is_move(end.reason) {
-            self.untried = self.addresses.saturating_sub(1);
-        }
         self.current = (self.current + 1) % self.addresses.max(1);
-        if self.untried > 0 {
+        let after = if self.untried > 0 {
             self.untried -= 1;
-            return Next::Dial {
-                address: self.current,
-                after: Duration::ZERO,
-            };
+            Duration::ZERO
+        } else {
+            self.wait(now.duration_since(since))
+                .mul_f64(jitter.clamp(0.0, 1.0))
+        };
+        Next::Dial {
+            address: self.current,
+            after,
         }
-        let cap = if now.duration_since(since) < EAGER_FOR {
-            EAGER_MAX
+    }
+
+    /// Doubles the wait, up to what is reasonable that long into an outage.
+    fn wait(&mut self, outage: Duration) -> Duration {
+        let eager = outage < EAGER_FOR;
+        let max = if eager {
+            self.bounds.max.min(EAGER_MAX)
         } else {
             self.bounds.max
         };
-        let cap = cap.min(self.bounds.max);
-        let wait = exponential(self.bounds.min, cap, self.attempts);
-        self.attempts = self.attempts.saturating_add(1);
-        Next::Dial {
-            address: self.current,
-            after: wait.mul_f64(jitter.clamp(0.0, 1.0)),
-        }
+        self.waited = self.waited.saturating_mul(2).max(self.bounds.min).min(max);
+        self.waited
     }
 
     /// A refusal is not a matter of milliseconds: jitter only adds to the wait.
     fn slowly(&mut self, end: &End, jitter: f64) -> Next {
-        let wait = exponential(REFUSED.min, REFUSED.max, self.refusals)
+        let doubled = 2u32.saturating_pow(self.refusals);
+        let wait = REFUSED
+            .min
+            .saturating_mul(doubled)
+            .min(REFUSED.max)
             .max(end.retry_after.unwrap_or_default());
         self.refusals = self.refusals.saturating_add(1);
         let after = wait.mul_f64(1.0 + jitter.clamp(0.0, 1.0) / 10.0);
@@ -159,10 +177,6 @@ impl Redial {
             after,
         }
     }
-}
-
-fn exponential(min: Duration, max: Duration, attempts: u32) -> Duration {
-    min.saturating_mul(2u32.saturating_pow(attempts)).min(max)
 }
 
 /// The gateway is leaving or lost: another one may be there already.
@@ -239,6 +253,22 @@ mod tests {
     }
 
     #[test]
+    fn two_gateways_that_drop_every_session_are_not_dialled_in_a_circle() {
+        let now = Instant::now();
+        let mut redial = Redial::new(2, Bounds::default());
+        let draining = end(Reason::GatewayDraining);
+        let at_once = Some(Duration::from_millis(1));
+        assert_eq!(
+            wait(redial.ended(&draining, at_once, 1.0, now)),
+            Duration::ZERO
+        );
+        for millis in [500, 1000, 2000, 4000, 4000] {
+            let next = redial.ended(&draining, at_once, 1.0, now);
+            assert_eq!(wait(next), Duration::from_millis(millis));
+        }
+    }
+
+    #[test]
     fn waits_stay_short_in_the_first_minute_and_grow_after_it() {
         let start = Instant::now();
         let mut redial = Redial::new(1, Bounds::default());
@@ -248,10 +278,9 @@ mod tests {
             assert!(wait(redial.ended(&lost, None, 1.0, at)) <= EAGER_MAX);
         }
         let late = start + Duration::from_secs(61);
-        assert_eq!(
-            wait(redial.ended(&lost, None, 1.0, late)),
-            Duration::from_secs(30)
-        );
+        let later = [8, 16, 30, 30].map(Duration::from_secs);
+        let waits = later.map(|_| wait(redial.ended(&lost, None, 1.0, late)));
+        assert_eq!(waits, later);
         let healthy = Some(HEALTHY_AFTER);
         assert_eq!(
             wait(redial.ended(&lost, healthy, 1.0, late)),

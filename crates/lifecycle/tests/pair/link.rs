@@ -19,7 +19,7 @@ pub(crate) enum Frame {
         len: usize,
     },
     Keepalive,
-    FinFrame,
+    HalfClose,
     /// END_STREAM, or trailers with OK.
     End,
     /// Trailers with a status.
@@ -75,7 +75,7 @@ impl Pipe {
     pub(crate) fn send(&mut self, frame: Frame, now: Ms) {
         let says = match frame {
             Frame::Headers(_) | Frame::Data { .. } | Frame::Keepalive => Said::Nothing,
-            Frame::FinFrame => Said::Fin,
+            Frame::HalfClose => Said::Fin,
             Frame::End | Frame::Status(_) => Said::End,
             Frame::Reset => Said::Reset,
         };

@@ -102,6 +102,11 @@ impl World {
                 self.step(hop);
             }
             let Some(next) = self.next_moment() else {
+                let hangs = |hop: &Hop| hop.cause.is_none();
+                assert!(
+                    !self.hops.iter().flatten().any(hangs),
+                    "a relay is open for ever"
+                );
                 return self;
             };
             self.now = self.now.max(next);
@@ -116,12 +121,7 @@ impl World {
 
     /// How a hop's relay ended; `None` where there was none.
     pub(crate) fn outcome(&self, hop: usize) -> Option<Result<(), &End>> {
-        let hop = self.hops[hop].as_ref()?;
-        Some(
-            hop.relay
-                .outcome()
-                .expect("nothing is left to happen, and yet a relay is open"),
-        )
+        self.hops[hop].as_ref()?.relay.outcome()
     }
 
     fn next_moment(&self) -> Option<Ms> {
@@ -252,7 +252,7 @@ impl World {
             }
             Frame::Data { offset, len } => self.hears_data(hop, from, offset, len),
             Frame::Keepalive => self.hears(hop, from, Arrival::Data(0)),
-            Frame::FinFrame => self.hears(hop, from, Arrival::FinFrame),
+            Frame::HalfClose => self.hears(hop, from, Arrival::FinFrame),
             Frame::End => self.hears(hop, from, Arrival::End),
             Frame::Status(end) => self.ends(hop, from, Rank::Typed, end),
             Frame::Reset if (hop, from) == (GATEWAY, Side::Downstream) => {
@@ -367,7 +367,7 @@ impl World {
         }
         let frame = match item {
             Item::Data { offset, len } => Frame::Data { offset, len },
-            Item::Command(Write::FinFrame) => Frame::FinFrame,
+            Item::Command(Write::FinFrame) => Frame::HalfClose,
             Item::Command(Write::EndStream | Write::Ok) => Frame::End,
             Item::Command(Write::Status(end)) => Frame::Status(*end),
             Item::Command(Write::Keepalive) => Frame::Keepalive,
