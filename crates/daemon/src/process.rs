@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-/// Registers `tidegate_process_*`, where the system tells them.
+/// Registers `process_*`, where the system tells them. `registry` should have the prefix `tidegate`.
 pub fn register(registry: &mut Registry) {
     registry.register_collector(Box::new(Process));
 }
@@ -42,7 +42,7 @@ impl Collector for Process {
         for (name, help, unit, value) in gauges {
             let Some(value) = value else { continue };
             let gauge = ConstGauge::new(value);
-            let name = format!("tidegate_process_{name}");
+            let name = format!("process_{name}");
             let metric =
                 encoder.encode_descriptor(&name, help, unit.as_ref(), gauge.metric_type())?;
             gauge.encode(metric)?;
@@ -50,7 +50,7 @@ impl Collector for Process {
         if let Some(seconds) = stat.cpu_seconds {
             let counter = ConstCounter::new(seconds);
             let metric = encoder.encode_descriptor(
-                "tidegate_process_cpu",
+                "process_cpu",
                 "Processor time in user and kernel mode",
                 Some(&Unit::Seconds),
                 counter.metric_type(),
@@ -118,7 +118,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_is_measured() {
-        let mut registry = Registry::default();
+        let mut registry = Registry::with_prefix("tidegate");
         register(&mut registry);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

@@ -1,0 +1,252 @@
+//! What `/metrics` tells of this supervisor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Metric, Registry, Unit};
+use tidegate_daemon::process;
+use tidegate_lifecycle::Cause;
+use tidegate_transport::Buffered;
+
+use crate::streams::{Kind, Streams};
+
+/// Where a supervisor's streams lead: there is no other gateway behind it.
+const ROUTE: &str = "target";
+
+const SESSION_STATES: [&str; 2] = ["live", "draining"];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SessionLabels {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OpenedLabels {
+    kind: &'static str,
+    route: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EndedLabels {
+    kind: &'static str,
+    reason: &'static str,
+    origin: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    route: &'static str,
+}
+
+/// Every metric of one supervisor.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    sessions: Family<SessionLabels, Gauge>,
+    opened: Family<OpenedLabels, Counter>,
+    ended: Family<EndedLabels, Counter>,
+    open_seconds: Family<RouteLabels, Histogram, fn() -> Histogram>,
+    unknown_messages: Counter,
+}
+
+impl Metrics {
+    pub(crate) fn new(streams: Arc<Streams>, buffered: Arc<Buffered>) -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("tidegate"),
+            sessions: Family::default(),
+            opened: Family::default(),
+            ended: Family::default(),
+            open_seconds: Family::new_with_constructor(open_seconds),
+            unknown_messages: Counter::default(),
+        };
+        metrics.register();
+        metrics.no_session();
+        metrics
+            .registry
+            .register_collector(Box::new(Live { streams, buffered }));
+        process::register(&mut metrics.registry);
+        metrics
+    }
+
+    fn register(&mut self) {
+        fn add(registry: &mut Registry, name: &str, help: &str, metric: impl Metric) {
+            registry.register(name, help, metric);
+        }
+        let registry = &mut self.registry;
+        add(
+            registry,
+            "sessions",
+            "Sessions that stand",
+            self.sessions.clone(),
+        );
+        add(
+            registry,
+            "streams_opened",
+            "Streams whose target was connected",
+            self.opened.clone(),
+        );
+        add(
+            registry,
+            "streams_ended",
+            "Streams that ended",
+            self.ended.clone(),
+        );
+        add(
+            registry,
+            "unknown_messages",
+            "Control messages that only a newer supervisor understands",
+            self.unknown_messages.clone(),
+        );
+        registry.register_with_unit(
+            "stream_open",
+            "From the request for a stream to its connected target",
+            Unit::Seconds,
+            self.open_seconds.clone(),
+        );
+    }
+
+    /// A session stands, in `state`.
+    pub(crate) fn session(&self, state: &'static str) {
+        self.no_session();
+        self.sessions.get_or_create(&SessionLabels { state }).set(1);
+    }
+
+    /// No session stands.
+    pub(crate) fn no_session(&self) {
+        for state in SESSION_STATES {
+            self.sessions.get_or_create(&SessionLabels { state }).set(0);
+        }
+    }
+
+    pub(crate) fn opened(&self, kind: Kind, after: Duration) {
+        let kind = kind.as_str();
+        self.opened
+            .get_or_create(&OpenedLabels { kind, route: ROUTE })
+            .inc();
+        let histogram = self
+            .open_seconds
+            .get_or_create(&RouteLabels { route: ROUTE });
+        histogram.observe(after.as_secs_f64());
+    }
+
+    pub(crate) fn ended(&self, kind: Kind, cause: Cause) {
+        let origin = match cause {
+            Cause::Finished => "",
+            Cause::Reset { origin, .. } => origin.as_str(),
+        };
+        let labels = EndedLabels {
+            kind: kind.as_str(),
+            reason: cause.reason_word(),
+            origin,
+        };
+        self.ended.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn unknown_message(&self) {
+        self.unknown_messages.inc();
+    }
+
+    /// Everything, as text.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn open_seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 15))
+}
+
+/// What is counted when somebody asks.
+#[derive(Debug)]
+struct Live {
+    streams: Arc<Streams>,
+    buffered: Arc<Buffered>,
+}
+
+impl Collector for Live {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        self.encode_streams(&mut encoder)?;
+        self.encode_bytes(&mut encoder)?;
+        let buffered = ConstGauge::new(self.buffered.get() as u64);
+        let help = "Payload bytes held in this process";
+        let kind = buffered.metric_type();
+        buffered.encode(encoder.encode_descriptor("buffered", help, Some(&Unit::Bytes), kind)?)
+    }
+}
+
+impl Live {
+    fn encode_streams(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
+        let counts = self.streams.count();
+        let zero = ConstGauge::new(0u64);
+        let help = "Streams that are open, or being opened";
+        let mut family = encoder.encode_descriptor("streams", help, None, zero.metric_type())?;
+        for kind in Kind::ALL {
+            for state in [
+                "opening",
+                "open",
+                "upstream-finished",
+                "downstream-finished",
+            ] {
+                let count = counts.get(&(kind, state)).copied().unwrap_or_default();
+                let labels = [("kind", kind.as_str()), ("state", state)];
+                ConstGauge::new(count).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn encode_bytes(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
+        let bytes = self.streams.bytes();
+        let zero = ConstCounter::new(0u64);
+        let help = "Payload bytes handed on";
+        let mut family =
+            encoder.encode_descriptor("stream_bytes", help, None, zero.metric_type())?;
+        for (direction, count) in [("up", bytes.up), ("down", bytes.down)] {
+            let labels = [("direction", direction)];
+            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_lifecycle::{Origin, Reason};
+
+    #[test]
+    fn names_are_those_that_dashboards_know() {
+        let streams = Arc::new(Streams::default());
+        let metrics = Metrics::new(Arc::clone(&streams), Buffered::new());
+        let _open = streams.enter(Kind::Forward, 9);
+        metrics.session("live");
+        metrics.opened(Kind::Ssh, Duration::from_millis(3));
+        let cause = Cause::Reset {
+            origin: Origin::Target,
+            reason: Reason::TargetReset,
+        };
+        metrics.ended(Kind::Forward, cause);
+        let text = metrics.text();
+        for line in [
+            "tidegate_sessions{state=\"live\"} 1",
+            "tidegate_streams{kind=\"forward\",state=\"opening\"} 1",
+            "tidegate_streams_opened_total{kind=\"ssh\",route=\"target\"} 1",
+            "tidegate_streams_ended_total{kind=\"forward\",reason=\"TARGET_RESET\",origin=\"target\"} 1",
+            "tidegate_stream_bytes_total{direction=\"up\"} 0",
+            "tidegate_stream_open_seconds_count{route=\"target\"} 1",
+            "tidegate_buffered_bytes 0",
+        ] {
+            assert!(text.contains(&format!("\n{line}\n")), "{line} in\n{text}");
+        }
+    }
+}

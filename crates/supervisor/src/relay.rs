@@ -1,0 +1,233 @@
+//! One stream, from the gateway's request for it to its end.
+//!
+//! ```text
+//!  RelayOpen ─▶ dial the target ─▶ RelayOpenResult ─▶ claim: RelayStream(init) ─▶ tunnel ─▶ end
+//! ```
+//!
+//! It runs on the thread of its lane and tells the session what to say on the control stream.
+//! `RelayClose` from the gateway ends it at every step.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_bridge::{FrameEnd, Handle, Outcome, Plug, RpcKind, SocketEnd, Tunnel};
+use tidegate_lifecycle::cause::{Cause, End, Origin, Reason};
+use tidegate_lifecycle::id::{ChannelId, SessionId};
+use tidegate_lifecycle::leg::{Leg, Orientation};
+use tidegate_lifecycle::relay::{Rank, Relay as Machine, Side};
+use tidegate_lifecycle::session::RelayOpen;
+use tidegate_lifecycle::{Capabilities, Target};
+use tidegate_transport::{ResponseHead, SendHalf};
+use tidegate_wire::frame::RelayInit;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::lanes::Lane;
+use crate::streams::Stream;
+
+/// What a relay has to tell its session.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// How the connection attempt went.
+    Dialled(ChannelId, Result<(), End>),
+    /// It has ended; the end is for the gateway to know, if there is one.
+    Ended(ChannelId, Option<End>),
+}
+
+/// How its session ends a relay.
+#[derive(Debug)]
+pub(crate) struct Leash {
+    cancel: CancellationToken,
+    handle: Handle,
+}
+
+impl Leash {
+    /// The gateway ended the relay, or was lost: stops at whichever step it is.
+    pub(crate) fn told(&self, end: End) {
+        self.handle.told(Side::Downstream, Rank::Typed, end);
+        self.cancel.cancel();
+    }
+
+    /// Ends it by our own decision.
+    pub(crate) fn close(&self, end: End) {
+        self.handle.close(end);
+        self.cancel.cancel();
+    }
+}
+
+/// What one session agreed on, for its relays.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) session: SessionId,
+    pub(crate) agreed: Capabilities,
+}
+
+/// One stream that the gateway asked for.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    context: Arc<Context>,
+    terms: Terms,
+    lane: Lane,
+    stream: Stream,
+    channel: ChannelId,
+    target: Target,
+    dial_timeout: Option<Duration>,
+    cancel: CancellationToken,
+    reports: mpsc::Sender<Report>,
+}
+
+impl Relay {
+    /// Takes the request `open` on, and returns what ends it with it.
+    pub(crate) fn new(
+        context: Arc<Context>,
+        terms: Terms,
+        lane: Lane,
+        stream: Stream,
+        open: RelayOpen,
+        reports: mpsc::Sender<Report>,
+    ) -> (Self, Leash) {
+        let cancel = CancellationToken::new();
+        let leash = Leash {
+            cancel: cancel.clone(),
+            handle: stream.handle().clone(),
+        };
+        let relay = Self {
+            context,
+            terms,
+            lane,
+            stream,
+            channel: open.channel,
+            target: open.target,
+            dial_timeout: open.dial_timeout,
+            cancel,
+            reports,
+        };
+        (relay, leash)
+    }
+
+    /// Serves the stream until nothing of it is left.
+    pub(crate) async fn run(self) {
+        let begun = Instant::now();
+        let dialled = self
+            .unless_cancelled(self.context.dialer.dial(&self.target, self.dial_timeout))
+            .await;
+        let plug = match dialled {
+            Some(Ok(plug)) => plug,
+            Some(Err(end)) => return self.refuse(end).await,
+            None => return self.report(Report::Ended(self.channel.clone(), None)).await,
+        };
+        self.context
+            .metrics
+            .opened(self.stream.kind(), begun.elapsed());
+        self.report(Report::Dialled(self.channel.clone(), Ok(())))
+            .await;
+        match self.unless_cancelled(self.claim()).await {
+            Some(Ok((send, head))) => self.tunnel(plug, send, head).await,
+            Some(Err(end)) => self.give_up(end).await,
+            None => self.report(Report::Ended(self.channel.clone(), None)).await,
+        }
+    }
+
+    async fn claim(&self) -> Result<(SendHalf, ResponseHead), End> {
+        let headers = self.context.metadata().await?;
+        self.lane.open(headers).await.map_err(|error| {
+            let message = format!("no connection to the gateway for the stream's data: {error}");
+            End::new(Origin::Supervisor, Reason::TransportLost, message)
+        })
+    }
+
+    async fn tunnel(self, plug: Plug, send: SendHalf, head: ResponseHead) {
+        let now = Instant::now();
+        let Context {
+            buffered,
+            config,
+            hop,
+            ..
+        } = &*self.context;
+        let agreed = self.terms.agreed.intersect(Capabilities::STREAM);
+        let knows_us = agreed != Capabilities::NONE;
+        let init = RelayInit {
+            channel: self.channel.clone(),
+            session: knows_us.then(|| self.terms.session.clone()),
+            capabilities: agreed,
+        };
+        let downstream = FrameEnd::opened(
+            RpcKind::RelayClient,
+            send,
+            head,
+            init.encode(),
+            Some(agreed),
+            buffered,
+        );
+        let upstream = SocketEnd::new(Side::Upstream, plug, buffered);
+        let machine = Machine::new(
+            Leg::opener(Orientation::Backward, Some(agreed.half_close())),
+            Leg::socket(),
+            config.stream_limits(),
+            Origin::Supervisor,
+            hop.clone(),
+            now,
+        );
+        let handle = self.stream.handle().clone();
+        let mut tunnel = Tunnel::new(downstream, upstream, machine, handle, now);
+        let outcome = tunnel.run().await;
+        self.ended(&outcome);
+        let close = outcome
+            .end
+            .as_deref()
+            .filter(|_| outcome.ended_by != Some(Side::Downstream));
+        let close = close.map(|end| end.seen_from_afar().via(hop));
+        self.report(Report::Ended(self.channel.clone(), close))
+            .await;
+        let Self { stream, .. } = self;
+        tunnel.linger().await;
+        drop(stream);
+    }
+
+    /// The target could not be connected.
+    async fn refuse(self, end: End) {
+        self.count(end.cause());
+        tracing::debug!(channel = %self.channel, target = %self.target, %end, "stream refused");
+        let end = end.via(&self.context.hop).on(self.channel.clone());
+        self.report(Report::Dialled(self.channel.clone(), Err(end)))
+            .await;
+    }
+
+    /// The target is connected and the gateway cannot be reached with it.
+    async fn give_up(self, end: End) {
+        self.count(end.cause());
+        tracing::debug!(channel = %self.channel, target = %self.target, %end, "stream not claimed");
+        let end = end.via(&self.context.hop);
+        self.report(Report::Ended(self.channel.clone(), Some(end)))
+            .await;
+    }
+
+    fn ended(&self, outcome: &Outcome) {
+        let cause = outcome.cause();
+        self.count(cause);
+        tracing::debug!(
+            channel = %self.channel,
+            target = %self.target,
+            reason = cause.reason_word(),
+            bytes_up = outcome.bytes_up,
+            bytes_down = outcome.bytes_down,
+            duration = ?outcome.duration,
+            "stream ended"
+        );
+    }
+
+    fn count(&self, cause: Cause) {
+        self.context.metrics.ended(self.stream.kind(), cause);
+    }
+
+    /// Waits while the session has much to do: that slows this relay and no other. A session that is
+    /// gone needs to know nothing.
+    async fn report(&self, report: Report) {
+        let _ = self.reports.send(report).await;
+    }
+
+    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.cancel.run_until_cancelled(work).await
+    }
+}

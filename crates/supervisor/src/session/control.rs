@@ -1,0 +1,93 @@
+//! The control stream: a connection of its own, so that nothing waits behind bulk.
+
+use http::response::Parts;
+use tidegate_bridge::{ControlReceiver, ControlSender, Said, control_receiver, control_sender};
+use tidegate_lifecycle::cause::{End, Origin, Reason};
+use tidegate_lifecycle::redial::Ended;
+use tidegate_lifecycle::session::{FromSupervisor, Hello};
+use tidegate_transport::{Connection, Endpoint, Lost};
+use tidegate_wire::message::MessageReader;
+use tidegate_wire::session::encode_supervisor;
+use tidegate_wire::{metadata, status};
+
+use super::finale;
+use crate::context::Context;
+
+/// An open control stream.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub(super) sender: ControlSender,
+    pub(super) receiver: ControlReceiver,
+    _connection: Connection,
+}
+
+impl Control {
+    /// Connects to a gateway and says hello; the answer is still to come.
+    ///
+    /// # Errors
+    ///
+    /// The end of an attempt that led to no session.
+    ///
+    /// # Cancel safety
+    ///
+    /// What was begun is closed.
+    pub(super) async fn open(
+        context: &Context,
+        endpoint: &Endpoint,
+        hello: Hello,
+    ) -> Result<Self, Ended> {
+        let headers = context.metadata().await.map_err(Ended::With)?;
+        let connection = endpoint.connect().await.map_err(unreachable)?;
+        let opened = connection.open(metadata::CONNECT_SUPERVISOR, headers);
+        let (send, head) = opened.map_err(unreachable)?;
+        let mut sender = control_sender(send, &context.buffered);
+        sender.push(encode_supervisor(&FromSupervisor::Hello(hello)));
+        // A stream that is lost before hello is written has no head either, which says why.
+        let (_, head) = tokio::join!(sender.flush(), head);
+        let (parts, recv) = head.map_err(|loss| Ended::With(lost(loss)))?;
+        if let Some(end) = refusal(&parts) {
+            return Err(end);
+        }
+        Ok(Self {
+            sender,
+            receiver: control_receiver(recv, MessageReader::new(), Origin::Gateway),
+            _connection: connection,
+        })
+    }
+
+    /// Sends what is queued, ends our direction and waits for the gateway's last word.
+    pub(super) async fn finish(mut self) {
+        if self.sender.flush().await.is_ok() && self.sender.into_half().finish().is_ok() {
+            while let Said::Message(_) = self.receiver.next().await {}
+        }
+    }
+}
+
+/// The end of a session whose control stream was lost.
+pub(super) fn lost(lost: Lost) -> End {
+    let reason = match lost {
+        Lost::PingTimeout => Reason::HeartbeatTimeout,
+        Lost::Reset(_) | Lost::GoAway(_) | Lost::Broken(_) => Reason::TransportLost,
+    };
+    let message = format!("the session was lost: {lost}");
+    End::new(Origin::Gateway, reason, message)
+}
+
+/// A connection attempt that failed.
+fn unreachable(error: impl std::error::Error) -> Ended {
+    Ended::With(End::new(
+        Origin::Gateway,
+        Reason::TransportLost,
+        error.to_string(),
+    ))
+}
+
+/// An answer that opens nothing: an HTTP error, or a status in the place of headers.
+fn refusal(parts: &Parts) -> Option<Ended> {
+    if parts.status != http::StatusCode::OK {
+        let end = status::from_http(parts.status, Origin::Gateway);
+        return Some(finale::told(Err(end), false));
+    }
+    let is_all = parts.headers.contains_key("grpc-status");
+    is_all.then(|| finale::told(status::parse(&parts.headers, Origin::Gateway), false))
+}

@@ -1,0 +1,192 @@
+//! The supervisor as a whole.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_daemon::{AdminServer, Health};
+use tidegate_lifecycle::cause::End;
+use tidegate_lifecycle::id::{InstanceId, SandboxName};
+use tidegate_lifecycle::limits::CLEANUP;
+use tidegate_transport::{ClientTls, Endpoint, EndpointError, Shards, TlsError};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::home::Home;
+use crate::session::Gateway;
+use crate::{Config, Phase, memory};
+
+/// How long connecting to a gateway may take, proxy and TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A supervisor, ready to run.
+///
+/// Its streams run on threads of its own, which end with it.
+#[derive(Debug)]
+pub struct Supervisor {
+    context: Arc<Context>,
+    shards: Arc<Shards>,
+    gateways: Vec<Gateway>,
+}
+
+/// Why a supervisor cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A gateway's URL is none.
+    #[error(transparent)]
+    Gateway(#[from] EndpointError),
+    /// A certificate or key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// There are no threads to be had.
+    #[error("cannot start threads: {0}")]
+    Threads(#[source] io::Error),
+}
+
+/// Why a supervisor stopped although nobody told it to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// Another process serves the same sandbox. It is given way to, so that two never duel.
+    #[error("another supervisor took sandbox {sandbox} over from instance {instance}: {end}")]
+    Superseded {
+        /// The sandbox.
+        sandbox: SandboxName,
+        /// This process.
+        instance: InstanceId,
+        /// The gateway's words, which name the other instance where it is known.
+        end: Box<End>,
+    },
+    /// The address for health and metrics cannot be used.
+    #[error("cannot listen on the admin address {address}: {source}")]
+    Admin {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Supervisor {
+    /// Reads certificates and starts threads. Nothing is dialled yet.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`] says what cannot be used.
+    pub fn new(config: Config) -> Result<Self, StartError> {
+        let gateways = gateways(&config)?;
+        let shards = Shards::new(config.threads).map_err(StartError::Threads)?;
+        Ok(Self {
+            context: Context::new(config),
+            shards: Arc::new(shards),
+            gateways,
+        })
+    }
+
+    /// Which process this is, for gateways.
+    pub fn instance(&self) -> &InstanceId {
+        &self.context.instance
+    }
+
+    /// What it is doing, to be watched.
+    pub fn phase(&self) -> watch::Receiver<Phase> {
+        self.context.phase.subscribe()
+    }
+
+    /// Serves the sandbox until `stop` is cancelled, and then says goodbye and lets open streams
+    /// finish; or until the sandbox is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`StopReason`], when it stopped by itself.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the session without a goodbye; its streams end within the time that
+    /// anything may outlive its end.
+    pub async fn run(&self, stop: CancellationToken) -> Result<(), StopReason> {
+        let admin = self.admin().await?;
+        let health: Arc<dyn Health> = Arc::new(Told(Arc::clone(&self.context)));
+        let serve = async {
+            match admin {
+                Some(server) => server.serve(health).await,
+                None => std::future::pending().await,
+            }
+        };
+        let home = async {
+            let stopped = Home::new(&self.context, &self.shards, &self.gateways)
+                .run(&stop)
+                .await;
+            self.context.phase.send_replace(Phase::Leaving);
+            self.context.relays.close();
+            // Nothing of a stream outlives its end by more; what still does is cut with the threads.
+            let _ = tokio::time::timeout(CLEANUP, self.context.relays.wait()).await;
+            stopped
+        };
+        tokio::select! {
+            stopped = home => stopped,
+            () = serve => Ok(()),
+            () = memory::watch(&self.context) => Ok(()),
+        }
+    }
+
+    async fn admin(&self) -> Result<Option<AdminServer>, StopReason> {
+        let Some(address) = &self.context.config.admin else {
+            return Ok(None);
+        };
+        let bound = AdminServer::bind(address).await;
+        bound.map(Some).map_err(|source| StopReason::Admin {
+            address: address.clone(),
+            source,
+        })
+    }
+}
+
+fn gateways(config: &Config) -> Result<Vec<Gateway>, StartError> {
+    let endpoints: Vec<Endpoint> = config
+        .gateways
+        .iter()
+        .map(|url| Endpoint::parse(url))
+        .collect::<Result<_, _>>()?;
+    let files = [&config.ca, &config.cert, &config.key].map(Option::as_deref);
+    let uses_tls = endpoints.iter().any(Endpoint::is_tls);
+    let tls = if uses_tls {
+        Some(Arc::new(ClientTls::load(files[0], files[1], files[2])?))
+    } else {
+        None
+    };
+    let ready = |endpoint: Endpoint| {
+        let endpoint = endpoint
+            .with_proxy(config.proxy.clone())
+            .with_settings(config.http2())
+            .with_connect_timeout(config.scaled(CONNECT_TIMEOUT));
+        let endpoint = match &tls {
+            Some(tls) => endpoint.with_tls(Arc::clone(tls)),
+            None => endpoint,
+        };
+        Gateway {
+            url: endpoint.url(),
+            endpoint,
+        }
+    };
+    Ok(endpoints.into_iter().map(ready).collect())
+}
+
+/// What the supervisor tells about itself.
+struct Told(Arc<Context>);
+
+impl Health for Told {
+    fn ready(&self) -> Result<(), String> {
+        match &*self.0.phase.borrow() {
+            Phase::Live { .. } => Ok(()),
+            Phase::Dialling => Err("no session at a gateway".to_owned()),
+            Phase::Leaving => Err("leaving".to_owned()),
+        }
+    }
+
+    fn metrics(&self) -> String {
+        self.0.metrics.text()
+    }
+}
