@@ -1,0 +1,131 @@
+//! The page of metrics: what was counted, and what is read off the gateway as it is.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use tidegate_lifecycle::session::GatewayState;
+use tidegate_transport::Shards;
+
+use super::process::Process;
+use crate::state::State;
+use crate::stream::Kind;
+
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// Reads the metrics. One reader at a time, so that no gauge is seen half-set.
+pub(crate) struct Scrape(Mutex<Page>);
+
+struct Page {
+    registry: Registry,
+    gauges: Gauges,
+    process: Process,
+    shards: Arc<Shards>,
+}
+
+#[derive(Default)]
+struct Gauges {
+    sessions: Family<Labels<1>, Gauge>,
+    streams: Family<Labels<2>, Gauge>,
+    pending: Gauge,
+    bytes: Family<Labels<1>, Counter>,
+    buffered: Gauge,
+    tasks: Gauge,
+}
+
+impl Scrape {
+    /// A page about `state`, whose tasks run on `shards`.
+    pub(crate) fn new(state: &State, shards: Arc<Shards>) -> Self {
+        let mut registry = Registry::default();
+        state.metrics.register(&mut registry);
+        let gauges = Gauges::default();
+        gauges.register(&mut registry);
+        let process = Process::new(&mut registry);
+        Self(Mutex::new(Page {
+            registry,
+            gauges,
+            process,
+            shards,
+        }))
+    }
+
+    /// Reads everything and writes it down.
+    pub(crate) fn read(&self, state: &State) -> String {
+        let page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        page.gauges.set(state, &page.shards);
+        page.process.set();
+        let mut text = String::new();
+        if let Err(error) = encode(&mut text, &page.registry) {
+            tracing::error!(%error, "metrics cannot be written");
+        }
+        text
+    }
+}
+
+impl Gauges {
+    fn register(&self, registry: &mut Registry) {
+        let sessions = "Supervisors' sessions, by what they may do";
+        registry.register("tidegate_sessions", sessions, self.sessions.clone());
+        let streams = "Streams that are open, by what they are and do";
+        registry.register("tidegate_streams", streams, self.streams.clone());
+        let pending = "Streams that wait for their path";
+        registry.register("tidegate_pending_relays", pending, self.pending.clone());
+        let bytes = "Payload carried; upstream is towards the target";
+        registry.register("tidegate_stream_bytes", bytes, self.bytes.clone());
+        let buffered = "Payload held for slow readers";
+        registry.register("tidegate_buffered_bytes", buffered, self.buffered.clone());
+        let tasks = "Tasks that serve connections and calls";
+        registry.register("tidegate_process_tasks", tasks, self.tasks.clone());
+    }
+
+    fn set(&self, state: &State, shards: &Shards) {
+        self.set_sessions(state);
+        self.set_streams(state);
+        self.pending.set(signed(state.streams.pending()));
+        self.buffered.set(signed(state.buffered.get()));
+        let tasks = (0..shards.count())
+            .map(|index| shards.get(index).tasks())
+            .sum();
+        self.tasks.set(signed(tasks));
+        let carried = state.streams.carried();
+        for (direction, bytes) in [("upstream", carried.up), ("downstream", carried.down)] {
+            let counter = self.bytes.get_or_create(&[("direction", direction)]);
+            counter.inc_by(bytes.saturating_sub(counter.get()));
+        }
+    }
+
+    fn set_sessions(&self, state: &State) {
+        self.sessions.clear();
+        for phase in [GatewayState::Live, GatewayState::DrainOnly] {
+            let _ = self.sessions.get_or_create(&[("state", phase.as_str())]);
+        }
+        for (_, phase) in state.sessions.all() {
+            self.sessions
+                .get_or_create(&[("state", phase.as_str())])
+                .inc();
+        }
+    }
+
+    fn set_streams(&self, state: &State) {
+        self.streams.clear();
+        for kind in Kind::ALL {
+            let _ = self
+                .streams
+                .get_or_create(&[("kind", kind.as_str()), ("state", "open")]);
+        }
+        for entry in state.streams.all() {
+            let labels = [
+                ("kind", entry.kind().as_str()),
+                ("state", entry.progress().state),
+            ];
+            self.streams.get_or_create(&labels).inc();
+        }
+    }
+}
+
+fn signed(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

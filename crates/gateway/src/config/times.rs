@@ -1,0 +1,104 @@
+//! Every time as it counts, with the scale applied.
+
+use std::time::Duration;
+
+use tidegate_lifecycle::limits::{LEGACY_RELAY_OPEN, RELAY_OPEN_SLACK, StreamLimits};
+use tidegate_transport::Ping;
+
+use super::{Config, ConfigError};
+
+/// The times of a gateway.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The first message of a call.
+    pub init: Duration,
+    /// Waiting for a session.
+    pub session_wait: Duration,
+    /// From a request for a relay to its claim.
+    pub relay_open: Duration,
+    /// The same, of a supervisor that is told no limit.
+    pub legacy_relay_open: Duration,
+    /// What supervisors are told as their limit for connecting to a target.
+    pub dial: Duration,
+    /// Between heartbeats.
+    pub heartbeat: Duration,
+    /// HTTP/2 PING.
+    pub ping: Ping,
+    /// What limits a stream once it is open.
+    pub stream: StreamLimits,
+    /// The life of a token.
+    pub ssh_session: Duration,
+    /// How long a name without session is known.
+    pub retention: Duration,
+    /// How long every valid name is.
+    pub grace: Duration,
+}
+
+impl Config {
+    /// Applies the scale to every time.
+    pub fn times(&self) -> Times {
+        let scaled = |time: Duration| time.div_f64(self.time_scale.0);
+        let relay_open = scaled(self.relay_open_timeout);
+        let slack = scaled(RELAY_OPEN_SLACK);
+        Times {
+            init: scaled(self.init_timeout),
+            session_wait: scaled(self.session_wait),
+            relay_open,
+            legacy_relay_open: scaled(LEGACY_RELAY_OPEN).min(relay_open),
+            dial: relay_open.saturating_sub(slack).max(relay_open / 2),
+            heartbeat: scaled(self.heartbeat_interval),
+            ping: Ping {
+                interval: scaled(self.ping_interval),
+                timeout: scaled(self.ping_timeout),
+            },
+            stream: StreamLimits {
+                idle: self.idle_timeout.map(scaled),
+                half_close_idle: self.half_close_idle.map(scaled),
+                write_stall: self.write_stall_timeout.map(scaled),
+                legacy_half_close_grace: scaled(self.legacy_half_close_grace),
+                keepalive: self.stream_keepalive.map(scaled),
+            },
+            ssh_session: scaled(self.ssh_session_ttl),
+            retention: scaled(self.sandbox_retention),
+            grace: scaled(self.restart_grace),
+        }
+    }
+
+    /// Refuses values that have the right form and make no sense.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Range`] names the key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let always = [
+            ("init_timeout", Some(self.init_timeout)),
+            ("relay_open_timeout", Some(self.relay_open_timeout)),
+            ("heartbeat_interval", Some(self.heartbeat_interval)),
+            ("ping_interval", Some(self.ping_interval)),
+            ("ping_timeout", Some(self.ping_timeout)),
+            ("idle_timeout", self.idle_timeout),
+            ("half_close_idle", self.half_close_idle),
+            ("write_stall_timeout", self.write_stall_timeout),
+            ("stream_keepalive", self.stream_keepalive),
+        ];
+        if let Some((key, _)) = always
+            .into_iter()
+            .find(|(_, time)| *time == Some(Duration::ZERO))
+        {
+            let remedy = "it must be longer than nothing";
+            return Err(ConfigError::Range {
+                key,
+                value: "0".to_owned(),
+                remedy,
+            });
+        }
+        if !(64 << 10..=16 << 20).contains(&self.stream_window.0) {
+            return Err(ConfigError::Range {
+                key: "stream_window",
+                value: self.stream_window.0.to_string(),
+                remedy: "write 64KiB to 16MiB",
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! A session as the rest of the gateway sees it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use tidegate_lifecycle::id::{ChannelId, Generation, InstanceId, SandboxName, SessionId};
+use tidegate_lifecycle::{Capabilities, End};
+use tokio::sync::{Notify, mpsc};
+
+use super::Wish;
+
+/// Wishes that may wait for a session's task. Those who wish for more wait themselves.
+const WISHES: usize = 64;
+
+/// A supervisor's session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) sandbox: SandboxName,
+    pub(crate) instance: InstanceId,
+    pub(crate) generation: Generation,
+    /// What both ends understand.
+    pub(crate) agreed: Capabilities,
+    pub(crate) since: SystemTime,
+    wishes: mpsc::Sender<Wish>,
+    farewells: Mutex<Vec<(ChannelId, Option<End>)>>,
+    ending: OnceLock<Ending>,
+    /// Rung for farewells and for an ending.
+    pub(super) bell: Notify,
+    relays: AtomicUsize,
+}
+
+/// Why this gateway ends a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// A newer session took over, of this supervisor process.
+    Superseded(InstanceId),
+    /// An operator kicked it. The supervisor comes back.
+    Kicked,
+    /// An operator deleted the sandbox. The supervisor does not come back.
+    Deleted,
+    /// The gateway shuts down.
+    Draining,
+}
+
+/// What makes a [`Session`].
+pub(super) struct Facts {
+    pub(super) id: SessionId,
+    pub(super) sandbox: SandboxName,
+    pub(super) instance: InstanceId,
+    pub(super) generation: Generation,
+    pub(super) agreed: Capabilities,
+}
+
+impl Session {
+    pub(super) fn new(facts: Facts) -> (Self, mpsc::Receiver<Wish>) {
+        let Facts {
+            id,
+            sandbox,
+            instance,
+            generation,
+            agreed,
+        } = facts;
+        let (wishes, receiver) = mpsc::channel(WISHES);
+        let session = Self {
+            id,
+            sandbox,
+            instance,
+            generation,
+            agreed,
+            since: SystemTime::now(),
+            wishes,
+            farewells: Mutex::default(),
+            ending: OnceLock::new(),
+            bell: Notify::new(),
+            relays: AtomicUsize::new(0),
+        };
+        (session, receiver)
+    }
+
+    /// Asks for a relay. A session that is over drops the wish, which is an answer too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The wish is lost, or it is not.
+    pub(crate) async fn ask(&self, wish: Wish) {
+        let _ = self.wishes.send(wish).await;
+    }
+
+    /// A relay is nobody's any more. Its supervisor is told `farewell`, if there is one.
+    ///
+    /// Never waits: each relay leaves one note, so that their number is bounded as the relays' is.
+    pub(crate) fn let_go(&self, channel: ChannelId, farewell: Option<End>) {
+        let mut farewells = self
+            .farewells
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        farewells.push((channel, farewell));
+        drop(farewells);
+        self.bell.notify_one();
+    }
+
+    /// Ends the session. The first reason counts.
+    pub(crate) fn end(&self, ending: Ending) {
+        if self.ending.set(ending).is_ok() {
+            self.bell.notify_one();
+        }
+    }
+
+    /// How many relays it carries.
+    pub(crate) fn relays(&self) -> usize {
+        self.relays.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_relays(&self, count: usize) {
+        self.relays.store(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn ending(&self) -> Option<&Ending> {
+        self.ending.get()
+    }
+
+    pub(super) fn take_farewells(&self) -> Vec<(ChannelId, Option<End>)> {
+        std::mem::take(
+            &mut *self
+                .farewells
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+}

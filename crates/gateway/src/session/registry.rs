@@ -1,0 +1,114 @@
+//! Which sessions this gateway holds, and which of them takes new relays.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidegate_directory::{Watch, Watchers};
+use tidegate_lifecycle::id::{SandboxName, SessionId};
+use tidegate_lifecycle::session::GatewayState;
+
+use super::Session;
+
+/// The sessions of a gateway. One of each sandbox at most is live; others may be draining.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    table: Mutex<Table>,
+    watchers: Watchers,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    all: HashMap<SessionId, Arc<Session>>,
+    live: HashMap<SandboxName, Arc<Session>>,
+}
+
+impl Sessions {
+    /// Takes a session in. Of two that would be live the one with the greater generation is, and
+    /// the other is returned: it must end.
+    pub(crate) fn enter(&self, session: &Arc<Session>) -> Option<Arc<Session>> {
+        let mut table = self.table();
+        table.all.insert(session.id.clone(), Arc::clone(session));
+        let rival = table.live.get(&session.sandbox);
+        if rival.is_some_and(|rival| rival.generation > session.generation) {
+            return Some(Arc::clone(session));
+        }
+        let loser = table
+            .live
+            .insert(session.sandbox.clone(), Arc::clone(session));
+        drop(table);
+        self.watchers.wake(&session.sandbox);
+        loser
+    }
+
+    /// Gives a session no new relays.
+    pub(crate) fn retire(&self, session: &Session) {
+        let mut table = self.table();
+        // A successor stays untouched.
+        if table
+            .live
+            .get(&session.sandbox)
+            .is_some_and(|live| live.id == session.id)
+        {
+            table.live.remove(&session.sandbox);
+        }
+    }
+
+    /// Lets a session go.
+    pub(crate) fn leave(&self, session: &Session) {
+        self.retire(session);
+        self.table().all.remove(&session.id);
+    }
+
+    /// The session of `sandbox` that takes new relays.
+    pub(crate) fn live(&self, sandbox: &SandboxName) -> Option<Arc<Session>> {
+        self.table().live.get(sandbox).cloned()
+    }
+
+    /// Whether there is a session called `id`.
+    pub(crate) fn has(&self, id: &SessionId) -> bool {
+        self.table().all.contains_key(id)
+    }
+
+    /// How many sessions there are.
+    pub(crate) fn len(&self) -> usize {
+        self.table().all.len()
+    }
+
+    /// Every session, and what it may do.
+    pub(crate) fn all(&self) -> Vec<(Arc<Session>, GatewayState)> {
+        let table = self.table();
+        let state = |session: &Session| {
+            let live = table.live.get(&session.sandbox);
+            if live.is_some_and(|live| live.id == session.id) {
+                GatewayState::Live
+            } else {
+                GatewayState::DrainOnly
+            }
+        };
+        table
+            .all
+            .values()
+            .map(|session| (Arc::clone(session), state(session)))
+            .collect()
+    }
+
+    /// The sessions of one sandbox.
+    pub(crate) fn of(&self, sandbox: &SandboxName) -> Vec<Arc<Session>> {
+        let table = self.table();
+        table
+            .all
+            .values()
+            .filter(|session| session.sandbox == *sandbox)
+            .cloned()
+            .collect()
+    }
+
+    /// Watches for a session of `sandbox`.
+    pub(crate) fn watch(&self, sandbox: &SandboxName) -> Watch {
+        self.watchers.watch(sandbox)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

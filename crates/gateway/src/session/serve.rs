@@ -1,0 +1,201 @@
+//! ConnectSupervisor: a session from its hello to its last word.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use tidegate_bridge::{ControlReceiver, ControlSender, control_receiver, control_sender};
+use tidegate_directory::Claim;
+use tidegate_lifecycle::id::SessionId;
+use tidegate_lifecycle::session::{Accepted, FromGateway};
+use tidegate_lifecycle::{End, Origin, Reason};
+use tidegate_transport::{Respond, ServerStream};
+use tidegate_wire::message::MessageReader;
+use tidegate_wire::metadata;
+use tidegate_wire::session::encode_gateway;
+use tokio::sync::mpsc;
+use tracing::Instrument as _;
+use uuid::Uuid;
+
+use super::conclude::{self, Last};
+use super::handle::{Ending, Facts};
+use super::hello::{self, Greeted, NoHello};
+use super::run::Control;
+use super::{Session, Wish};
+use crate::first::NoFirst;
+use crate::state::State;
+use crate::waiting::Call;
+
+/// Serves one ConnectSupervisor.
+pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
+    let ServerStream {
+        recv,
+        respond,
+        connection,
+        ..
+    } = stream;
+    let mut receiver = control_receiver(recv, MessageReader::new(), Origin::Supervisor);
+    let Some(silent) = state.waiting.enter(Call::Session) else {
+        let end = state.end(
+            Reason::LimitSessions,
+            "too many calls wait for their first message",
+        );
+        return conclude::refuse(respond, receiver, &end).await;
+    };
+    let greeted = hello::read(&state, &mut receiver).await;
+    drop(silent);
+    let end = match greeted {
+        Ok(greeted) => match register(&state, &greeted).await {
+            Ok((presence, wishes)) => {
+                let session = &presence.session;
+                let span = tracing::info_span!(
+                    "session", id = %session.id, sandbox = %session.sandbox,
+                    instance = %session.instance, peer = %connection.peer,
+                );
+                let live = live(state, greeted, presence, wishes, respond, receiver);
+                return live.instrument(span).await;
+            }
+            Err(end) => NoHello::Reject(end),
+        },
+        Err(none) => none,
+    };
+    match end {
+        NoHello::Reject(end) => reject(&state, respond, receiver, end.via(&state.hop)).await,
+        NoHello::First(NoFirst::Refuse(end)) => {
+            let end = end.via(&state.hop);
+            tracing::debug!(reason = %end.reason, message = end.message, "a session was refused");
+            conclude::refuse(respond, receiver, &end).await;
+        }
+        NoHello::First(NoFirst::Gone(_)) => {}
+    }
+}
+
+/// Gives the session its place. The one before it, if there is one, is told to end.
+async fn register(
+    state: &Arc<State>,
+    greeted: &Greeted,
+) -> Result<(Presence, mpsc::Receiver<Wish>), End> {
+    let Greeted { hello, machine } = greeted;
+    if state.draining.is_cancelled() {
+        return Err(state.drained());
+    }
+    let replaces = state.sessions.live(&hello.sandbox).is_some();
+    if !replaces && state.sessions.len() >= state.config.max_sessions {
+        let limit = state.config.max_sessions;
+        let message = format!("{limit} supervisors are connected to this gateway, its limit");
+        return Err(state.end(Reason::LimitSessions, message));
+    }
+    let id = SessionId::new(Uuid::new_v4().to_string());
+    let claim = Claim {
+        sandbox: hello.sandbox.clone(),
+        session: id.clone(),
+        instance: hello.instance.clone(),
+        gateway: state.id.clone(),
+    };
+    let claimed = state
+        .directory
+        .claim(claim)
+        .await
+        .map_err(|error| state.end(Reason::DirectoryUnavailable, error.to_string()))?;
+    let (session, wishes) = Session::new(Facts {
+        id,
+        sandbox: hello.sandbox.clone(),
+        instance: hello.instance.clone(),
+        generation: claimed.generation,
+        agreed: machine.agreed(),
+    });
+    let presence = Presence {
+        state: Arc::clone(state),
+        session: Arc::new(session),
+    };
+    if let Some(loser) = state.sessions.enter(&presence.session) {
+        loser.end(Ending::Superseded(hello.instance.clone()));
+    }
+    Ok((presence, wishes))
+}
+
+/// Carries an accepted session to its end.
+async fn live(
+    state: Arc<State>,
+    greeted: Greeted,
+    presence: Presence,
+    wishes: mpsc::Receiver<Wish>,
+    respond: Respond,
+    receiver: ControlReceiver,
+) {
+    let session = Arc::clone(&presence.session);
+    let mut headers = HeaderMap::new();
+    metadata::set_session_id(&mut headers, &session.id);
+    let Ok(send) = respond.headers(headers) else {
+        return presence.depart().await;
+    };
+    let mut sender = control_sender(send, &state.buffered);
+    sender.push(encode_gateway(&FromGateway::Accepted(accepted(
+        &state, &session,
+    ))));
+    tracing::info!(capabilities = ?session.agreed, "a session began");
+    let machine = greeted.machine;
+    let mut control = Control::new(
+        Arc::clone(&state),
+        session,
+        machine,
+        receiver,
+        sender,
+        wishes,
+    );
+    let last = control.run().await;
+    // Nobody finds it any more before its relays hear of it: those that are not open yet ask the
+    // successor.
+    presence.depart().await;
+    let Last {
+        status,
+        relays,
+        own,
+    } = last;
+    control.end_relays(&relays, own);
+    tracing::info!(reason = %relays.reason, message = relays.message, "a session ended");
+    let (sender, receiver) = control.into_parts();
+    conclude::say(sender, receiver, status).await;
+}
+
+fn accepted(state: &State, session: &Session) -> Accepted {
+    Accepted {
+        session: session.id.clone(),
+        generation: session.generation,
+        heartbeat_interval: state.times.heartbeat,
+        capabilities: session.agreed,
+        gateway: state.id.to_string(),
+    }
+}
+
+async fn reject(state: &State, respond: Respond, receiver: ControlReceiver, end: End) {
+    tracing::info!(reason = %end.reason, message = end.message, "a session was refused");
+    let Ok(send) = respond.headers(HeaderMap::new()) else {
+        return;
+    };
+    let mut sender: ControlSender = control_sender(send, &state.buffered);
+    let rejected = FromGateway::Rejected {
+        reason: end.message.clone(),
+    };
+    sender.push(encode_gateway(&rejected));
+    conclude::say(sender, receiver, Some(Err(end))).await;
+}
+
+/// A session's place in the tables. Dropped, it is given back in this process at least.
+struct Presence {
+    state: Arc<State>,
+    session: Arc<Session>,
+}
+
+impl Presence {
+    /// Gives the place back everywhere.
+    async fn depart(self) {
+        self.state.sessions.leave(&self.session);
+        conclude::release(&self.state, &self.session).await;
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.state.sessions.leave(&self.session);
+    }
+}

@@ -1,0 +1,90 @@
+//! A request for a relay on its way to a session's task, and the verdict on its way back.
+
+use tidegate_bridge::Handle;
+use tidegate_lifecycle::End;
+use tidegate_lifecycle::relay::{Rank, Side};
+use tidegate_lifecycle::session::RelayOpen;
+use tidegate_lifecycle::{Origin, Reason};
+use tokio::sync::oneshot;
+
+/// A relay that someone wants opened. Dropped without a word, it says that the session is gone.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub(super) open: RelayOpen,
+    pub(super) opener: Opener,
+}
+
+/// Whoever wants the relay: first the one who opens its path, then the stream itself.
+#[derive(Debug)]
+pub(super) struct Opener {
+    verdict: Option<oneshot::Sender<End>>,
+    stream: Handle,
+}
+
+/// Hears what speaks against a relay while its path is opened.
+#[derive(Debug)]
+pub(crate) struct Verdict(oneshot::Receiver<End>);
+
+impl Wish {
+    /// Wishes for `open`, for the stream behind `stream`.
+    pub(crate) fn new(open: RelayOpen, stream: Handle) -> (Self, Verdict) {
+        let (sender, verdict) = oneshot::channel();
+        let opener = Opener {
+            verdict: Some(sender),
+            stream,
+        };
+        (Self { open, opener }, Verdict(verdict))
+    }
+
+    /// Whether nobody wants it any more.
+    pub(super) fn is_moot(&self) -> bool {
+        self.opener
+            .verdict
+            .as_ref()
+            .is_some_and(oneshot::Sender::is_closed)
+    }
+}
+
+impl Opener {
+    /// The supervisor ended the relay, or is gone.
+    pub(super) fn told(&mut self, end: End) {
+        if let Err(end) = self.decide(end) {
+            self.stream.told(Side::Upstream, Rank::Typed, end);
+        }
+    }
+
+    /// This gateway ends the relay.
+    pub(super) fn close(&mut self, end: End) {
+        if let Err(end) = self.decide(end) {
+            self.stream.close(end);
+        }
+    }
+
+    /// Hands the verdict to whoever opens the path, if that is still going on.
+    fn decide(&mut self, end: End) -> Result<(), End> {
+        match self.verdict.take() {
+            Some(verdict) => verdict.send(end),
+            None => Err(end),
+        }
+    }
+}
+
+impl Verdict {
+    /// Resolves with what speaks against the relay.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub(crate) async fn fallen(&mut self) -> End {
+        (&mut self.0).await.unwrap_or_else(|_| {
+            let message = "the session of the sandbox's supervisor is gone";
+            End::new(Origin::Supervisor, Reason::SupervisorLost, message)
+        })
+    }
+
+    /// Hears no more: from here on the stream itself is told. What was said already is returned.
+    pub(crate) fn close(mut self) -> Option<End> {
+        self.0.close();
+        self.0.try_recv().ok()
+    }
+}

@@ -1,0 +1,166 @@
+//! ForwardTcp: a client's stream, in one task from its first message to its last byte.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::{HeaderMap, HeaderValue};
+use tidegate_bridge::{AwaitedEnd, FrameEnd, Handle, Outcome, RpcKind, Tunnel};
+use tidegate_lifecycle::leg::{Leg, Orientation};
+use tidegate_lifecycle::relay::Relay;
+use tidegate_lifecycle::{Capabilities, Origin, Reason};
+use tidegate_transport::{RecvHalf, Respond, ServerStream};
+use tidegate_wire::frame::{ForwardInit, FrameReader};
+use tidegate_wire::metadata;
+
+use super::opening::Opening;
+use super::registry::{PendingGuard, StreamGuard};
+use super::{Kind, Subject};
+use crate::first::{self, NoFirst};
+use crate::session::Leash;
+use crate::state::State;
+use crate::waiting::Call;
+
+/// Serves one ForwardTcp.
+pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
+    let ServerStream {
+        head,
+        mut recv,
+        respond,
+        connection,
+    } = stream;
+    let arrived = Instant::now();
+    match begin(&state, &mut recv).await {
+        Ok(begun) => {
+            let deadline = deadline(&head.headers, arrived);
+            run(state, begun, (respond, recv), connection.shard, deadline).await;
+        }
+        Err((kind, none)) => refuse(&state, kind, none, respond, recv).await,
+    }
+}
+
+/// A stream that was taken in.
+struct Begun {
+    capabilities: Capabilities,
+    reader: FrameReader,
+    subject: Subject,
+    handle: Handle,
+    guard: StreamGuard,
+    place: PendingGuard,
+}
+
+async fn begin(state: &Arc<State>, recv: &mut RecvHalf) -> Result<Begun, (Kind, NoFirst)> {
+    let unknown = |none| (Kind::Forward, none);
+    let Some(silent) = state.waiting.enter(Call::Forward) else {
+        let end = state.end(
+            Reason::LimitStreams,
+            "too many calls wait for their first message",
+        );
+        return Err(unknown(NoFirst::Refuse(end)));
+    };
+    let read = first::read(state, Origin::Client, recv, ForwardInit::parse).await;
+    drop(silent);
+    let (init, reader) = read.map_err(unknown)?;
+    let subject = Subject {
+        sandbox: init.sandbox,
+        target: init.target,
+    };
+    let kind = Kind::of(&subject.target);
+    let handle = Handle::new(Instant::now());
+    let places = state
+        .tickets
+        .check(&init.token, &subject.sandbox)
+        .and_then(|()| state.streams.admit(subject.clone(), handle.clone()));
+    let (guard, place) = places.map_err(|end| (kind, NoFirst::Refuse(end)))?;
+    Ok(Begun {
+        capabilities: init.capabilities,
+        reader,
+        subject,
+        handle,
+        guard,
+        place,
+    })
+}
+
+async fn refuse(state: &State, kind: Kind, none: NoFirst, respond: Respond, recv: RecvHalf) {
+    state.metrics.never_opened(kind);
+    match none {
+        NoFirst::Refuse(end) => {
+            let end = end.via(&state.hop);
+            state.metrics.ended(kind, end.cause());
+            tracing::debug!(reason = %end.reason, message = end.message, "a stream was refused");
+            first::refuse(respond, recv, &end).await;
+        }
+        NoFirst::Gone(end) => state.metrics.ended(kind, end.cause()),
+    }
+}
+
+async fn run(
+    state: Arc<State>,
+    begun: Begun,
+    (respond, recv): (Respond, RecvHalf),
+    lane: usize,
+    deadline: Option<Instant>,
+) {
+    let Begun {
+        capabilities,
+        reader,
+        subject,
+        handle,
+        guard,
+        place,
+    } = begun;
+    let agreed = Capabilities::STREAM.intersect(capabilities);
+    let leash = Leash::default();
+    let opening = Opening {
+        state: Arc::clone(&state),
+        subject,
+        handle: handle.clone(),
+        lane,
+        leash: leash.clone(),
+        place,
+    };
+    let mut downstream = FrameEnd::accepted(
+        RpcKind::ForwardServer,
+        respond,
+        recv,
+        reader,
+        agreed,
+        &state.buffered,
+    );
+    if let Ok(id) = HeaderValue::from_str(guard.id().as_str()) {
+        downstream.set_header(metadata::STREAM_ID, id);
+    }
+    let upstream = AwaitedEnd::new(Box::pin(opening.run()), &state.buffered);
+    let now = Instant::now();
+    let client = Leg::acceptor(Orientation::Forward, agreed.half_close());
+    let limits = state.times.stream;
+    let hop = state.hop.clone();
+    let mut relay = Relay::new(client, Leg::awaited(), limits, Origin::Gateway, hop, now);
+    if let Some(deadline) = deadline {
+        relay.set_deadline(deadline);
+    }
+    let mut tunnel = Tunnel::new(downstream, upstream, relay, handle, now);
+    let outcome = tunnel.run().await;
+    leash.let_go(&outcome, &state.hop);
+    log(&guard, &outcome);
+    guard.finish(&outcome);
+    tunnel.linger().await;
+}
+
+/// The end of the whole operation, where its caller set one.
+fn deadline(headers: &HeaderMap, arrived: Instant) -> Option<Instant> {
+    arrived.checked_add(metadata::timeout(headers)?)
+}
+
+fn log(guard: &StreamGuard, outcome: &Outcome) {
+    tracing::debug!(
+        stream = %guard.id(),
+        reason = outcome.cause().reason_word(),
+        origin = outcome.end.as_ref().map(|end| end.origin.as_str()),
+        message = outcome.end.as_ref().map(|end| end.message.as_str()),
+        up = outcome.bytes_up,
+        down = outcome.bytes_down,
+        duration = ?outcome.duration,
+        "a stream ended"
+    );
+}

@@ -1,0 +1,133 @@
+//! From a client's wish to an open path: find a session, ask its supervisor, wait for the claim.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_bridge::{FrameEnd, Handle, Opened, RpcKind};
+use tidegate_lifecycle::id::{ChannelId, SessionId};
+use tidegate_lifecycle::session::RelayOpen;
+use tidegate_lifecycle::{Capability, End, Reason};
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
+
+use super::registry::PendingGuard;
+use super::{Subject, resolve};
+use crate::claims::{Asked, Claim};
+use crate::session::{Leash, Session, Wish};
+use crate::state::State;
+
+/// A path that is being opened.
+///
+/// Dropping it on the way gives up its place, and a claim that comes later is refused. The
+/// supervisor is told by whoever holds the [`Leash`].
+pub(super) struct Opening {
+    pub(super) state: Arc<State>,
+    pub(super) subject: Subject,
+    pub(super) handle: Handle,
+    /// The thread that carries the stream.
+    pub(super) lane: usize,
+    pub(super) leash: Leash,
+    pub(super) place: PendingGuard,
+}
+
+impl Opening {
+    /// Opens the path. A supervisor that turns out to have moved on is not an answer: its next
+    /// session is waited for, because nothing of the client's has been forwarded.
+    pub(super) async fn run(self) -> Result<(FrameEnd, Opened), End> {
+        let until = Instant::now() + self.state.times.session_wait;
+        let mut stale: Option<SessionId> = None;
+        loop {
+            let sandbox = &self.subject.sandbox;
+            let session = resolve::session(&self.state, sandbox, stale.as_ref(), until).await?;
+            match self.ask(&session).await {
+                Ok(claim) => return Ok(self.join(claim, &session)),
+                Err(end) if has_moved_on(end.reason) => stale = Some(session.id.clone()),
+                Err(end) => return Err(end),
+            }
+        }
+    }
+
+    /// Asks the supervisor for a relay and waits until it is claimed.
+    async fn ask(&self, session: &Arc<Session>) -> Result<Claim, End> {
+        let channel = ChannelId::new(Uuid::new_v4().simple().to_string());
+        let asked = Asked {
+            session: session.id.clone(),
+            agreed: session.agreed,
+        };
+        let mut expected = self.state.claims.expect(channel.clone(), asked);
+        let (wish, mut verdict) =
+            Wish::new(self.relay_open(&channel, session), self.handle.clone());
+        self.leash.hold(session, channel.clone());
+        let limit = self.limit(session);
+        let answer = async {
+            session.ask(wish).await;
+            tokio::select! {
+                biased;
+                end = verdict.fallen() => Err(end),
+                claim = expected.claimed() => claim.ok_or_else(|| lost_claim(&self.state)),
+            }
+        };
+        let answer = timeout(limit, answer).await.unwrap_or_else(|_| {
+            let message =
+                format!("the sandbox's supervisor did not open the relay within {limit:?}");
+            Err(self
+                .state
+                .end(Reason::RelayOpenTimeout, message)
+                .on(channel))
+        });
+        // A verdict that fell in this very moment counts; from here on the stream itself is told.
+        verdict.close().map_or(answer, Err)
+    }
+
+    fn relay_open(&self, channel: &ChannelId, session: &Session) -> RelayOpen {
+        let told = session.agreed.has(Capability::RelayAbort);
+        RelayOpen {
+            channel: channel.clone(),
+            target: self.subject.target.clone(),
+            dial_timeout: told.then_some(self.state.times.dial),
+            lane: u32::try_from(self.lane).unwrap_or_default(),
+        }
+    }
+
+    fn limit(&self, session: &Session) -> Duration {
+        if session.agreed.has(Capability::RelayAbort) {
+            self.state.times.relay_open
+        } else {
+            self.state.times.legacy_relay_open
+        }
+    }
+
+    fn join(self, claim: Claim, session: &Session) -> (FrameEnd, Opened) {
+        let Claim {
+            respond,
+            recv,
+            reader,
+            agreed,
+        } = claim;
+        let buffered = &self.state.buffered;
+        let end = FrameEnd::accepted(
+            RpcKind::RelayServer,
+            respond,
+            recv,
+            reader,
+            agreed,
+            buffered,
+        );
+        self.place.opened();
+        let opened = Opened {
+            session: Some(session.id.clone()),
+            ..Opened::on(agreed)
+        };
+        (end, opened)
+    }
+}
+
+/// Whether another session of the sandbox is the place to ask.
+const fn has_moved_on(reason: Reason) -> bool {
+    matches!(reason, Reason::StaleSession | Reason::Superseded)
+}
+
+fn lost_claim(state: &State) -> End {
+    let message = "the supervisor's call for the relay broke as it began";
+    state.end(Reason::TransportLost, message)
+}

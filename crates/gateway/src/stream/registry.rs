@@ -1,0 +1,331 @@
+//! Which streams there are, and whether there may be more.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tidegate_bridge::{Handle, Outcome, Progress};
+use tidegate_lifecycle::id::{SandboxName, StreamId};
+use tidegate_lifecycle::{Cause, End, Origin, Reason, Target};
+use tidegate_transport::Buffered;
+
+use crate::config::Config;
+use crate::metrics::{Metrics, Route};
+
+/// What a stream is, in tables and as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// To a TCP target.
+    Forward,
+    /// To the sandbox's SSH server.
+    Ssh,
+}
+
+impl Kind {
+    /// Every kind.
+    pub(crate) const ALL: [Self; 2] = [Self::Forward, Self::Ssh];
+
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Ssh => "ssh",
+        }
+    }
+
+    /// What a stream to `target` is.
+    pub(crate) const fn of(target: &Target) -> Self {
+        match target {
+            Target::Tcp { .. } => Self::Forward,
+            Target::Ssh => Self::Ssh,
+        }
+    }
+}
+
+/// What a stream leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    /// The sandbox.
+    pub(crate) sandbox: SandboxName,
+    /// Where in it.
+    pub(crate) target: Target,
+}
+
+/// A stream, as others see it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: StreamId,
+    pub(crate) subject: Subject,
+    pub(crate) since: SystemTime,
+    pub(crate) handle: Handle,
+}
+
+impl Entry {
+    pub(crate) const fn kind(&self) -> Kind {
+        Kind::of(&self.subject.target)
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.handle.progress(Instant::now())
+    }
+}
+
+/// Payload bytes, both ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) up: u64,
+    pub(crate) down: u64,
+}
+
+/// Every stream with a valid first message, and how many wait for their path.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    table: Mutex<Table>,
+    limits: Limits,
+    buffered: Arc<Buffered>,
+    metrics: Arc<Metrics>,
+}
+
+#[derive(Debug)]
+struct Limits {
+    streams: usize,
+    per_sandbox: usize,
+    pending: usize,
+    buffered: usize,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    entries: HashMap<StreamId, Arc<Entry>>,
+    counts: HashMap<SandboxName, Counts>,
+    pending: usize,
+    ended: Carried,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    streams: usize,
+    pending: usize,
+}
+
+impl Streams {
+    pub(crate) fn new(
+        config: &Config,
+        buffered: Arc<Buffered>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        let limits = Limits {
+            streams: config.max_streams,
+            per_sandbox: config.max_streams_per_sandbox,
+            pending: config.max_pending_per_sandbox,
+            buffered: config.max_buffered.0,
+        };
+        Arc::new(Self {
+            table: Mutex::default(),
+            limits,
+            buffered,
+            metrics,
+        })
+    }
+
+    /// Takes a stream in, which then waits for its path.
+    ///
+    /// # Errors
+    ///
+    /// The limit that it would break. Nobody was bothered for it.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        subject: Subject,
+        handle: Handle,
+    ) -> Result<(StreamGuard, PendingGuard), End> {
+        let mut table = self.table();
+        self.check(&table, &subject.sandbox)?;
+        let entry = Arc::new(Entry {
+            id: table.free_id(),
+            subject,
+            since: SystemTime::now(),
+            handle,
+        });
+        let counts = table
+            .counts
+            .entry(entry.subject.sandbox.clone())
+            .or_default();
+        counts.streams += 1;
+        counts.pending += 1;
+        table.pending += 1;
+        table.entries.insert(entry.id.clone(), Arc::clone(&entry));
+        drop(table);
+        let pending = PendingGuard {
+            streams: Arc::clone(self),
+            entry: Arc::clone(&entry),
+            born: Instant::now(),
+            open: false,
+        };
+        Ok((
+            StreamGuard {
+                streams: Arc::clone(self),
+                entry,
+                outcome: None,
+            },
+            pending,
+        ))
+    }
+
+    /// Every stream.
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        self.table().entries.values().cloned().collect()
+    }
+
+    /// The stream called `id`.
+    pub(crate) fn find(&self, id: &StreamId) -> Option<Arc<Entry>> {
+        self.table().entries.get(id).cloned()
+    }
+
+    /// How many streams wait for their path.
+    pub(crate) fn pending(&self) -> usize {
+        self.table().pending
+    }
+
+    /// What was carried, by streams that have ended and by those that are open.
+    pub(crate) fn carried(&self) -> Carried {
+        let table = self.table();
+        table
+            .entries
+            .values()
+            .fold(table.ended, |sum, entry| sum.plus(entry.progress()))
+    }
+
+    fn check(&self, table: &Table, sandbox: &SandboxName) -> Result<(), End> {
+        let counts = table.counts.get(sandbox).copied().unwrap_or_default();
+        let limits = &self.limits;
+        let refused = |reason, message: String| {
+            let end = End::new(Origin::Gateway, reason, message);
+            Err(end.retry_after(Duration::from_secs(1)))
+        };
+        if table.entries.len() >= limits.streams {
+            let message = format!(
+                "this gateway has {} streams open, its limit",
+                limits.streams
+            );
+            refused(Reason::LimitStreams, message)
+        } else if counts.streams >= limits.per_sandbox {
+            let message = format!(
+                "sandbox {sandbox} has {} streams open, its limit",
+                limits.per_sandbox
+            );
+            refused(Reason::LimitStreams, message)
+        } else if counts.pending >= limits.pending {
+            let message = format!(
+                "{} streams wait for sandbox {sandbox} already, the limit",
+                limits.pending
+            );
+            refused(Reason::LimitPending, message)
+        } else if self.buffered.get() > limits.buffered {
+            let message = "this gateway holds as many bytes for slow readers as it may".to_owned();
+            refused(Reason::LimitMemory, message)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn free_id(&self) -> StreamId {
+        loop {
+            let id = format!("{:012x}", rand::random::<u64>() >> 16);
+            if !self.entries.contains_key(id.as_str()) {
+                return StreamId::new(id);
+            }
+        }
+    }
+
+    fn count(&mut self, sandbox: &SandboxName, change: impl FnOnce(&mut Counts)) {
+        if let Some(counts) = self.counts.get_mut(sandbox) {
+            change(counts);
+            if counts.streams == 0 && counts.pending == 0 {
+                self.counts.remove(sandbox);
+            }
+        }
+    }
+}
+
+impl Carried {
+    const fn plus(self, progress: Progress) -> Self {
+        Self {
+            up: self.up + progress.bytes_up,
+            down: self.down + progress.bytes_down,
+        }
+    }
+}
+
+/// A stream's place. Dropping it gives the place back, whatever became of the stream.
+#[derive(Debug)]
+pub(crate) struct StreamGuard {
+    streams: Arc<Streams>,
+    entry: Arc<Entry>,
+    outcome: Option<Cause>,
+}
+
+impl StreamGuard {
+    /// The stream's name.
+    pub(crate) fn id(&self) -> &StreamId {
+        &self.entry.id
+    }
+
+    /// The stream has ended.
+    pub(crate) fn finish(mut self, outcome: &Outcome) {
+        self.outcome = Some(outcome.cause());
+    }
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        let entry = &self.entry;
+        let mut table = self.streams.table();
+        table.entries.remove(&entry.id);
+        table.count(&entry.subject.sandbox, |counts| counts.streams -= 1);
+        table.ended = table.ended.plus(entry.progress());
+        drop(table);
+        // Without an outcome the stream's task panicked, or its thread was stopped under it.
+        let cause = self.outcome.unwrap_or(Cause::Reset {
+            origin: Origin::Gateway,
+            reason: Reason::InternalError,
+        });
+        self.streams.metrics.ended(entry.kind(), cause);
+    }
+}
+
+/// A stream's place among those that wait for their path.
+#[derive(Debug)]
+pub(crate) struct PendingGuard {
+    streams: Arc<Streams>,
+    entry: Arc<Entry>,
+    born: Instant,
+    open: bool,
+}
+
+impl PendingGuard {
+    /// The path is open.
+    pub(crate) fn opened(mut self) {
+        self.open = true;
+    }
+}
+
+impl Drop for PendingGuard {
+    fn drop(&mut self) {
+        let mut table = self.streams.table();
+        table.pending -= 1;
+        table.count(&self.entry.subject.sandbox, |counts| counts.pending -= 1);
+        drop(table);
+        let (metrics, kind) = (&self.streams.metrics, self.entry.kind());
+        if self.open {
+            metrics.opened(kind, Route::Local, self.born.elapsed());
+        } else {
+            metrics.never_opened(kind);
+        }
+    }
+}
