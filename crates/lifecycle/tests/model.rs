@@ -32,7 +32,7 @@ enum Event {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(ProptestConfig::with_cases(32_768))]
 
     #[test]
     fn a_relay_answers_as_its_model_does(
@@ -251,16 +251,16 @@ fn event() -> impl Strategy<Value = Event> {
     let side = || prop::sample::select(vec![DOWN, UP]);
     let origin = prop::sample::select(vec![Origin::Client, Origin::Supervisor, Origin::Target]);
     let arrival = prop_oneof![
-        6 => (0..3_usize).prop_map(Arrival::Data),
-        6 => Just(Arrival::FinFrame),
-        6 => Just(Arrival::End),
+        4 => (0..3_usize).prop_map(Arrival::Data),
+        4 => Just(Arrival::FinFrame),
+        4 => Just(Arrival::End),
         1 => Just(Arrival::Init),
         1 => Just(Arrival::Unknown),
     ];
     prop_oneof![
-        12 => (side(), arrival).prop_map(|(side, arrival)| Event::Hears(side, arrival)),
-        1 => (side(), origin).prop_map(|(side, origin)| Event::Told(side, origin)),
-        1 => side().prop_map(Event::Lost),
+        20 => (side(), arrival).prop_map(|(side, arrival)| Event::Hears(side, arrival)),
+        2 => (side(), origin).prop_map(|(side, origin)| Event::Told(side, origin)),
+        2 => side().prop_map(Event::Lost),
         1 => Just(Event::Closed),
         3 => (side(), any::<bool>()).prop_map(|(side, stalled)| Event::Stalls(side, stalled)),
         4 => prop::sample::select(vec![0, 1, 99, 100, 499, 500]).prop_map(Event::Waits),

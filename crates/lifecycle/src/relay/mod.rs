@@ -220,13 +220,10 @@ impl Relay {
 
     /// How the stream ended, once it has.
     pub fn outcome(&self) -> Option<Result<(), &End>> {
-        Some(
-            self.outcome
-                .as_ref()?
-                .as_ref()
-                .copied()
-                .map_err(|end| &**end),
-        )
+        match self.outcome.as_ref()? {
+            Ok(()) => Some(Ok(())),
+            Err(end) => Some(Err(end)),
+        }
     }
 
     /// The leg on one side.
@@ -271,11 +268,8 @@ impl Relay {
 
     /// Decides whether an ending counts now or waits.
     fn weigh(&mut self, ending: Box<Ending>, now: Instant) {
-        if self
-            .patience
-            .as_ref()
-            .is_some_and(|it| it.outlasts(&ending))
-        {
+        let patience = self.patience.as_ref();
+        if patience.is_some_and(|patience| patience.outlasts(&ending)) {
             return;
         }
         self.patience = None;
