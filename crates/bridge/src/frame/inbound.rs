@@ -74,6 +74,10 @@ impl Inbound {
         matches!(self.source, Source::Ended)
     }
 
+    pub(super) const fn oversize_frames(&self) -> u64 {
+        self.reader.oversize()
+    }
+
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
         loop {
             match self.reader.next() {

@@ -130,6 +130,10 @@ impl End for FrameEnd {
         self.inbound.credit(bytes);
     }
 
+    fn oversize_frames(&self) -> u64 {
+        self.inbound.oversize_frames()
+    }
+
     fn path_opened(&mut self, opened: &Opened) {
         self.outbound.respond(opened);
     }

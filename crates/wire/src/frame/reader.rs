@@ -2,6 +2,7 @@
 
 use bytes::{Buf, Bytes};
 use prost::Message;
+use tidegate_lifecycle::limits::MAX_FRAME;
 
 use super::scan::{MAX_HEAD, Scan, scan};
 use super::{FrameError, FrameLimit};
@@ -37,6 +38,7 @@ pub struct FrameReader {
     limit: FrameLimit,
     input: Bytes,
     state: State,
+    oversize: u64,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,13 @@ impl FrameReader {
             limit,
             input: Bytes::new(),
             state: State::Head(Head::default()),
+            oversize: 0,
         }
+    }
+
+    /// How many data frames above 64 KiB there were, from a peer that may send them.
+    pub const fn oversize(&self) -> u64 {
+        self.oversize
     }
 
     /// Holds the frames that follow to another limit.
@@ -111,7 +119,10 @@ impl FrameReader {
                         self.state = State::Head(Head::default());
                         return Ok(Some(Frame::Data(Bytes::new())));
                     }
-                    Some(Start::Data(left)) => self.state = State::Data { left },
+                    Some(Start::Data(left)) => {
+                        self.oversize += u64::from(left > MAX_FRAME);
+                        self.state = State::Data { left };
+                    }
                     Some(Start::Message(gather)) => self.state = State::Message(gather),
                 },
                 State::Data { .. } if self.input.is_empty() => return Ok(None),
