@@ -145,7 +145,8 @@ impl<D: End, U: End> Tunnel<D, U> {
                 }
             }
             self.relay.settle(now);
-            self.write(cx, now);
+            // Room on one side lets the other be read again.
+            moved |= self.write(cx, now);
             self.relay.settle(now);
             if let Some(outcome) = self.outcome(now) {
                 self.write(cx, now);
@@ -200,14 +201,14 @@ impl<D: End, U: End> Tunnel<D, U> {
         }
     }
 
-    /// Hands over what the relay has to say, and writes what is queued, on both sides.
-    fn write(&mut self, cx: &mut Context<'_>, now: Instant) {
-        for side in Side::BOTH {
-            self.flush(side, now, cx);
-        }
+    /// Hands over what the relay has to say, and writes what is queued, on both sides. Says whether
+    /// any of it was taken.
+    fn write(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let taken = Side::BOTH.map(|side| self.flush(side, now, cx));
+        taken.contains(&true)
     }
 
-    fn flush(&mut self, side: Side, now: Instant, cx: &mut Context<'_>) {
+    fn flush(&mut self, side: Side, now: Instant, cx: &mut Context<'_>) -> bool {
         while let Some(write) = self.relay.poll_write(side) {
             self.end_at(side).command(write);
         }
@@ -224,6 +225,7 @@ impl<D: End, U: End> Tunnel<D, U> {
             Poll::Pending if self.end_at(side).is_blocked() => self.relay.blocked(side, now),
             Poll::Pending => {}
         }
+        taken > 0
     }
 
     fn outcome(&self, now: Instant) -> Option<Outcome> {
@@ -232,7 +234,7 @@ impl<D: End, U: End> Tunnel<D, U> {
         self.handle.set_state("closed");
         Some(Outcome {
             end: ended.err().cloned().map(Arc::new),
-            ended_by: None,
+            ended_by: self.relay.ended_by(),
             bytes_up: progress.bytes_up,
             bytes_down: progress.bytes_down,
             oversize_frames: self.downstream.oversize_frames() + self.upstream.oversize_frames(),

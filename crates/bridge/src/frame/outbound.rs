@@ -154,6 +154,10 @@ impl Outbound {
         if finishes || self.ledger.outstanding() > 0 {
             ready!(self.ledger.poll_empty(cx));
         }
+        if self.ledger.is_discarded() {
+            // The library threw bytes away because the stream is gone: its reader is told why.
+            return Poll::Pending;
+        }
         Poll::Ready(Ok(()))
     }
 

@@ -79,6 +79,8 @@ pub struct Relay {
     ending: Option<Box<Ending>>,
     patience: Option<Patience>,
     outcome: Option<Result<(), Box<End>>>,
+    /// Whose neighbour ended it.
+    ended_by: Option<Side>,
     hop: HopName,
     origin: Origin,
 }
@@ -100,6 +102,7 @@ impl Relay {
             ending: None,
             patience: None,
             outcome: None,
+            ended_by: None,
             hop,
             origin,
         }
@@ -226,6 +229,11 @@ impl Relay {
         }
     }
 
+    /// Whose neighbour ended it, and so needs no word about it on a control stream.
+    pub const fn ended_by(&self) -> Option<Side> {
+        self.ended_by
+    }
+
     /// The leg on one side.
     pub const fn leg(&self, side: Side) -> &Leg {
         &self.legs[side.index()]
@@ -308,7 +316,10 @@ impl Relay {
         let far = end.seen_from_afar().via(&self.hop);
         match teller {
             Teller::Here | Teller::Quitter(_) => {}
-            Teller::Neighbour(side) => self.legs[side.index()].cut(&end),
+            Teller::Neighbour(side) => {
+                self.ended_by = Some(side);
+                self.legs[side.index()].cut(&end);
+            }
             Teller::Violator(side) => self.legs[side.index()].abort(&end.clone().via(&self.hop)),
         }
         for leg in &mut self.legs {
