@@ -59,7 +59,11 @@ impl HealthSwitch {
 }
 
 fn reflection(routes: Routes) -> Routes {
-    let builder = || Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS);
+    let builder = || {
+        Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
     let invalid = "the descriptors are checked in and decode";
     routes
         .add_service(builder().build_v1().expect(invalid))

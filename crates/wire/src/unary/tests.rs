@@ -383,6 +383,15 @@ async fn reflection_tells_of_streams_too() {
 }
 
 #[tokio::test]
+async fn reflection_tells_of_health() {
+    let path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+    let symbol = b"grpc.health.v1.Health";
+    let asked = [&b"\x22\x15"[..], symbol].concat(); // file_containing_symbol
+    let file = raw(path, &asked).await.unwrap();
+    assert!(contains(&file, b"HealthCheckRequest"));
+}
+
+#[tokio::test]
 async fn a_call_that_fails_on_our_side_is_a_lost_transport() {
     #[derive(Clone)]
     struct Broken;
