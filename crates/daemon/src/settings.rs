@@ -187,10 +187,9 @@ impl<'a> Settings<'a> {
 
     fn given_by(&self, key: &str) -> Source {
         let from = |matches: &ArgMatches| {
-            matches
-                .try_contains_id(key)
-                .ok()
-                .and(matches.value_source(key))
+            // An id that the command does not have would be a panic to ask for.
+            matches.try_contains_id(key).ok()?;
+            matches.value_source(key)
         };
         match self.matches.and_then(from) {
             Some(ValueSource::EnvVariable) => Source::Environment,

@@ -63,11 +63,11 @@ async fn run(supervisor: &Supervisor) -> i32 {
 /// Tells the service manager of the first session, and of the end.
 async fn announce(supervisor: &Supervisor, signals: &Signals) -> std::convert::Infallible {
     let mut phase = supervisor.phase();
-    let first = signals
-        .stop()
-        .run_until_cancelled(phase.wait_for(Phase::is_live))
-        .await;
-    if let Some(Ok(_)) = first {
+    let first = async {
+        // The value that is waited for locks the phase: it must not outlive this block.
+        phase.wait_for(Phase::is_live).await.is_ok()
+    };
+    if signals.stop().run_until_cancelled(first).await == Some(true) {
         systemd::ready();
     }
     signals.stop().cancelled().await;

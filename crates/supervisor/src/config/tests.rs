@@ -1,26 +1,29 @@
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use tidegate_daemon::Source;
 
 use super::*;
 
-fn load(
-    arguments: &[&str],
-    file: &str,
-) -> Result<(Config, Vec<(&'static str, Source)>), ConfigError> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("supervisor.toml");
-    std::fs::write(&path, file).unwrap();
-    let path = path.to_string_lossy();
+type Loaded = (Config, Vec<(&'static str, Source)>);
+
+fn load(arguments: &[&str], file: &str) -> Result<Loaded, ConfigError> {
+    let file = file_with(file);
+    let path = file.path().to_string_lossy();
     let program = ["tidegate-supervisor", "--config", &path];
     let matches = Cli::command().get_matches_from(program.iter().chain(arguments));
     let mut settings = Settings::new(&matches);
-    let config = Config::load(Cli::from_arg_matches(&matches).unwrap(), &mut settings)?;
-    let sources = settings
-        .effective()
-        .iter()
-        .map(|one| (one.key, one.source))
-        .collect();
-    Ok((config, sources))
+    let config = Config::load(given(&matches), &mut settings)?;
+    let sources = settings.effective().iter().map(|one| (one.key, one.source));
+    Ok((config, sources.collect()))
+}
+
+fn file_with(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), text).expect("room in it");
+    file
+}
+
+fn given(matches: &ArgMatches) -> Cli {
+    Cli::from_arg_matches(matches).expect("its own matches")
 }
 
 const FILE: &str = r#"

@@ -1,0 +1,133 @@
+//! The program itself: exit codes, signals, the admin address.
+
+use std::time::Duration;
+
+use tidegate_lifecycle::{End, Origin, Reason};
+use tidegate_testkit::messages::FromSupervisor;
+use tidegate_testkit::probe;
+use tidegate_testkit::process::Process;
+use tidegate_testkit::target::Target;
+use tidegate_testkit::wait::{GENEROUS, until_async};
+use tidegate_wire::status;
+use tonic::Code;
+
+use crate::common::gateway::{Control, Gateway, claim};
+
+const SOON: Duration = Duration::from_secs(5);
+
+async fn start(gateway: &Gateway, more: &[&str]) -> (Process, Control) {
+    let url = format!("http://{}", gateway.address());
+    let arguments = ["--gateway", &url, "--sandbox", "box"];
+    let process = run(arguments.iter().chain(more));
+    (process, gateway.session().await)
+}
+
+fn run<'a>(arguments: impl IntoIterator<Item = &'a &'a str>) -> Process {
+    Process::run(env!("CARGO_BIN_EXE_tidegate-supervisor"), arguments).unwrap()
+}
+
+#[tokio::test]
+async fn sigterm_says_goodbye_and_exits_with_0() {
+    let gateway = Gateway::start().await;
+    let (process, mut control) = start(&gateway, &[]).await;
+    process.line("session established").await;
+    process.terminate();
+    assert!(matches!(control.heard().await, FromSupervisor::Goodbye(_)));
+    control.heard_or_end().await.unwrap_err();
+    control.end(Code::Ok);
+    assert_eq!(process.exit(SOON).await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_second_signal_insists() {
+    let gateway = Gateway::start().await;
+    let (process, mut control) = start(&gateway, &["--stop-grace", "60s"]).await;
+    let echo = Target::echo().unwrap();
+    control.ask("c1", echo.address().port()).await;
+    control.dialled("c1").await.unwrap();
+    let mut data = gateway.data().await;
+    claim(&mut data).await.echo(b"open").await;
+    process.interrupt();
+    assert!(matches!(control.heard().await, FromSupervisor::Goodbye(_)));
+    process.interrupt();
+    assert_eq!(process.exit(SOON).await.code(), Some(1));
+    let seen = echo.next().await.until_reset(SOON).await;
+    assert!(seen.was_reset(), "{seen:?}");
+}
+
+#[tokio::test]
+async fn giving_way_is_a_failure_that_says_to_whom() {
+    let gateway = Gateway::start().await;
+    let (process, mut control) = start(&gateway, &[]).await;
+    let end = End::new(
+        Origin::Gateway,
+        Reason::Superseded,
+        "superseded by instance 4711",
+    );
+    control.end_with(status::trailers(&end));
+    assert_eq!(process.exit(SOON).await.code(), Some(1));
+    process.line("superseded by instance 4711").await;
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_used_is_named() {
+    for (arguments, named) in [
+        (&["--sandbox", "box"][..], "gateway"),
+        (&["--gateway", "ftp://x", "--sandbox", "box"], "ftp://x"),
+        (
+            &[
+                "--gateway",
+                "https://x",
+                "--sandbox",
+                "box",
+                "--ca",
+                "/none",
+            ],
+            "/none",
+        ),
+        (&["--config", "/none.toml"], "/none.toml"),
+        (&["--stop-grace", "soon"], "soon"),
+    ] {
+        let process = run(arguments);
+        assert_eq!(process.exit(SOON).await.code(), Some(2), "{arguments:?}");
+        process.line(named).await;
+    }
+}
+
+#[tokio::test]
+async fn the_admin_address_tells_health_and_metrics() {
+    let gateway = Gateway::start().await;
+    let (process, mut control) = start(&gateway, &["--admin", "127.0.0.1:0"]).await;
+    let admin = process.address_after("admin listening on").await;
+    let url = |path: &str| format!("http://{admin}/{path}");
+    let get = async |path| {
+        let url = url(path);
+        tokio::task::spawn_blocking(move || probe::get(&url))
+            .await
+            .unwrap()
+    };
+    until_async(GENEROUS, async || get("readyz").await.is_ok())
+        .await
+        .unwrap();
+    get("healthz").await.unwrap();
+    let echo = Target::echo().unwrap();
+    control.ask("c1", echo.address().port()).await;
+    control.dialled("c1").await.unwrap();
+    let mut data = gateway.data().await;
+    let mut relay = claim(&mut data).await;
+    relay.echo(b"counted").await;
+    let text = get("metrics").await.unwrap();
+    for line in [
+        "tidegate_sessions{state=\"live\"} 1",
+        "tidegate_streams{kind=\"forward\",state=\"open\"} 1",
+        "tidegate_stream_bytes_total{direction=\"up\"} 7",
+        "tidegate_streams_opened_total{kind=\"forward\",route=\"target\"} 1",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    assert!(text.contains("tidegate_process_open_fds"), "{text}");
+    drop(control);
+    until_async(GENEROUS, async || get("readyz").await.is_err())
+        .await
+        .unwrap();
+}
