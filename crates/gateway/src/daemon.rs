@@ -1,10 +1,9 @@
 //! The program `tidegate-gateway`: command line, log, signals, and a gateway in the middle.
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use clap::ArgMatches;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidegate_transport::ServerTls;
@@ -27,27 +26,23 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<()> {
     let config = Config::read(&layers)?;
     if flags.get_flag("print-config") {
         let page = config.print(&layers);
-        return std::io::stdout()
-            .write_all(page.as_bytes())
-            .context("cannot print");
+        return Ok(std::io::stdout().write_all(page.as_bytes())?);
     }
     log(&flags);
     raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime
-        .context("cannot start a runtime")?
-        .block_on(serve(config))
+    runtime?.block_on(serve(config))
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    let mut stop = Stop::new().context("cannot listen for signals")?;
+    let mut stop = Stop::new()?;
     let gateway = Gateway::bind(config).await?;
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     if let Some(tls) = gateway.tls() {
-        let hangups = signal(SignalKind::hangup()).context("cannot listen for signals")?;
+        let hangups = signal(SignalKind::hangup())?;
         tasks.spawn(reload(tls, hangups));
     }
     notify(sd_notify::NotifyState::Ready);
@@ -114,6 +109,7 @@ fn log(flags: &ArgMatches) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     // Fails where a subscriber is set already, which then does the work.
     let _ = subscriber.try_init();

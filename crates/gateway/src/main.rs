@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         Err(error) => {
             use std::io::Write as _;
             // Nobody is left to be told if this fails.
-            let _ = writeln!(std::io::stderr(), "tidegate-gateway: {error:#}");
+            let _ = writeln!(std::io::stderr(), "tidegate-gateway: {error}");
             ExitCode::FAILURE
         }
     }

@@ -361,7 +361,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check<T: Value + std::fmt::Debug + PartialEq>(text: &str, value: T, shown: &str) {
+    fn check<T: Value + fmt::Debug + PartialEq>(text: &str, value: T, shown: &str) {
         assert_eq!(T::read(text), Ok(value), "{text}");
         assert_eq!(T::read(text).unwrap().show(), shown, "{text}");
     }

@@ -143,6 +143,7 @@ async fn run(
     let outcome = tunnel.run().await;
     leash.let_go(&outcome, &state.hop);
     log(&guard, &outcome);
+    state.metrics.oversize(outcome.oversize_frames);
     guard.finish(&outcome);
     tunnel.linger().await;
 }
