@@ -36,3 +36,8 @@ pub use tidegate_lifecycle::{Capabilities, Capability, Target};
 pub use tidegate_transport::Buffered;
 pub use tidegate_wire::unary::Stream as StreamInfo;
 pub use tidegate_wire::unary::{Deletion, GatewayInfo, Health, Phase, Sandbox, Session, User};
+
+/// The name of the gRPC code that belongs to a reason, such as `NOT_FOUND`.
+pub fn code_name(reason: Reason) -> &'static str {
+    tidegate_wire::status::name(tidegate_wire::status::code(reason))
+}
