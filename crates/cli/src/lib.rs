@@ -1,1 +1,71 @@
-//! cli
+//! The command `tidegate`: arguments and printing around the SDK.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `args` | the command line |
+//! | `settings` | which gateway is meant: flags, environment, contexts in a file |
+//! | `commands` | the commands that ask once and answer |
+//! | `forward` | `port-forward`: listeners, connections, outages |
+//! | `output` | tables, JSON, colours; nothing else writes to stdout or stderr |
+//! | `failure`, `remedy` | what is said when it did not work, and what to do |
+//!
+//! What must not happen here: deciding how a stream ends. The SDK says it; this crate prints it.
+
+mod args;
+mod commands;
+mod failure;
+mod forward;
+mod logs;
+mod output;
+mod remedy;
+mod settings;
+mod signals;
+
+use std::io::Write;
+use std::process::exit;
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::failure::Failure;
+use crate::output::Console;
+
+/// Does what the command line says, and ends the process.
+///
+/// | exit code | |
+/// |---|---|
+/// | 0 | done |
+/// | 1 | it failed, and the sentence on stderr says why |
+/// | 2 | the command line cannot be understood |
+/// | 130, 143 | ended by Ctrl-C, by SIGTERM |
+pub fn run() -> ! {
+    let cli = Cli::parse();
+    logs::init(cli.global.verbose);
+    let console = Console::new(cli.global.output, cli.global.color);
+    let code = match block_on(args::execute(cli, &console)) {
+        Ok(()) => 0,
+        Err(failure) => report(&failure, &console),
+    };
+    // Nobody is left to tell if this fails.
+    let _ = std::io::stdout().flush();
+    // Not by way of dropping everything: a thread that reads stdin would be waited for.
+    exit(code)
+}
+
+/// Runs on this thread alone: a relay and its connection wake each other for every frame, and a
+/// wake that crosses threads costs as much as the copy.
+fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Failure::io("start", error))?;
+    let outcome = runtime.block_on(command);
+    runtime.shutdown_background();
+    outcome
+}
+
+fn report(failure: &Failure, console: &Console) -> i32 {
+    // What cannot be written cannot be reported either.
+    let _ = console.failure(failure);
+    failure.exit_code()
+}

@@ -31,6 +31,7 @@ pub use stream::Stream;
 pub use tidegate_bridge::{Handle, Opened, Outcome, PipeEnd, Plug, SocketEnd, Tunnel, harden};
 pub use tidegate_lifecycle::cause::{Cause, End, Origin, Reason};
 pub use tidegate_lifecycle::id::{SandboxName, StreamId};
+pub use tidegate_lifecycle::limits::StreamLimits;
 pub use tidegate_lifecycle::relay::Side;
 pub use tidegate_lifecycle::{Capabilities, Capability, Target};
 pub use tidegate_transport::Buffered;

@@ -1,0 +1,149 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+
+use crate::commands::{completions, connect, contexts, manual, sandboxes, sessions, streams};
+use crate::failure::Failure;
+use crate::forward;
+use crate::output::{Colour, Console, Format};
+
+/// Carries TCP connections into sandboxes that nothing can reach from outside.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tidegate",
+    version,
+    max_term_width = 100,
+    infer_long_args = false,
+    after_help = "Examples:\n  \
+        tidegate dev                              # a gateway and a supervisor to play with\n  \
+        tidegate port-forward local 8080:80       # 127.0.0.1:8080 -> port 80 in sandbox `local`\n  \
+        tidegate connect local 22                 # stdin and stdout, as an ssh ProxyCommand\n  \
+        tidegate context add work --gateway https://gateway.example.com:7070 --ca ca.crt\n\n\
+        Options win over environment variables, these over contexts: see `tidegate context --help`."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands, before or after its name.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The gateway, http:// or https://; repeat it for others of the same service
+    /// [env: TIDEGATE_GATEWAY, separated by commas] [default: http://127.0.0.1:7070]
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) gateway: Vec<String>,
+
+    /// The context to use, in place of the current one [env: TIDEGATE_CONTEXT]
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) context: Option<String>,
+
+    /// The authority of the gateway's certificate, PEM; by default the system's
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// The certificate to show, PEM
+    #[arg(long, value_name = "FILE", global = true, requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", global = true, requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+
+    /// A file with a bearer token, which is sent over TLS only [env: TIDEGATE_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// For whom the output is
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "text|json",
+        global = true
+    )]
+    pub(crate) output: Format,
+
+    /// Log to stderr: -v for decisions, -vv for everything; RUST_LOG says it in detail
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+
+    /// When to use colours
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "auto|always|never",
+        global = true
+    )]
+    pub(crate) color: Colour,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(visible_alias = "forward")]
+    PortForward(forward::Args),
+    Connect(connect::Args),
+    Sandboxes(sandboxes::Args),
+    Sessions(sessions::Args),
+    Streams(streams::Args),
+    Context(contexts::Args),
+    Completions(completions::Args),
+    Man(manual::Args),
+}
+
+/// The whole command line, for help, completions and manuals.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Does what was asked for.
+pub(crate) async fn execute(cli: Cli, console: &Console) -> Result<(), Failure> {
+    let global = &cli.global;
+    match cli.command {
+        Command::PortForward(args) => forward::run(args, global, console).await,
+        Command::Connect(args) => connect::run(&args, global).await,
+        Command::Sandboxes(args) => sandboxes::run(args, global, console).await,
+        Command::Sessions(args) => sessions::run(args, global, console).await,
+        Command::Streams(args) => streams::run(args, global, console).await,
+        Command::Context(args) => contexts::run(args, global, console),
+        Command::Completions(args) => completions::run(&args, console),
+        Command::Man(args) => manual::run(&args, console),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_stand_before_or_after_the_command() {
+        for line in [
+            ["tidegate", "--gateway", "http://a:1", "sandboxes"],
+            ["tidegate", "sandboxes", "--gateway", "http://a:1"],
+        ] {
+            let cli = Cli::try_parse_from(line).unwrap();
+            assert_eq!(cli.global.gateway, ["http://a:1"], "{line:?}");
+        }
+    }
+
+    #[test]
+    fn each_command_has_examples() {
+        for command in command().get_subcommands().filter(|one| !one.is_hide_set()) {
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.contains("Example"), "{help}");
+        }
+    }
+}

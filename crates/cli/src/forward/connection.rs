@@ -1,0 +1,75 @@
+//! One local connection, from accept to its end.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tidegate_client::{End, Handle, Plug, Side, SocketEnd, StreamId, harden};
+use tokio::net::TcpStream;
+
+use super::Forward;
+use super::event::{Connection, Ended, Event};
+use super::link::Concern;
+
+impl Forward {
+    /// Carries what the socket brings into the sandbox and back. Dropping the future resets the
+    /// socket.
+    pub(super) async fn carry(self: Arc<Self>, socket: TcpStream, on: Connection) {
+        if let Err(error) = harden(&socket) {
+            tracing::debug!(%error, peer = %on.peer, "a connection was gone before it began");
+            return;
+        }
+        let born = Instant::now();
+        let local = SocketEnd::new(
+            Side::Downstream,
+            Plug::Tcp(Arc::new(socket)),
+            self.client.buffered(),
+        );
+        let handle = Handle::new(born);
+        let opening = self.client.tunnel(
+            &self.sandbox,
+            on.target.clone(),
+            local,
+            <_>::default(),
+            handle,
+        );
+        let mut tunnel = match opening.await {
+            Ok(tunnel) => tunnel,
+            Err(end) => return self.closed(None, on, not_begun(end, born)).await,
+        };
+        let (id, outcome) = match tunnel.open().await {
+            Ok(opened) => {
+                self.opened(opened.stream.clone(), &on).await;
+                (opened.stream, tunnel.run().await)
+            }
+            Err(outcome) => (None, outcome),
+        };
+        self.closed(id, on, outcome.into()).await;
+        tunnel.linger().await;
+    }
+
+    async fn opened(&self, id: Option<StreamId>, on: &Connection) {
+        let on = on.clone();
+        self.reporter.tell(Event::Opened { id, on }).await;
+        self.reporter.served().await;
+    }
+
+    async fn closed(&self, id: Option<StreamId>, on: Connection, how: Ended) {
+        let end = how.end.clone();
+        self.reporter.tell(Event::Closed { id, on, how }).await;
+        let Some(end) = end else { return };
+        match self.reporter.failed(&end).await {
+            Concern::Stream => {}
+            Concern::Way | Concern::Sandbox => self.look.notify_one(),
+        }
+    }
+}
+
+/// How a stream ended for which no gateway could be reached.
+fn not_begun(end: End, born: Instant) -> Ended {
+    Ended {
+        end: Some(Arc::new(end)),
+        bytes_up: 0,
+        bytes_down: 0,
+        duration: born.elapsed(),
+    }
+}

@@ -1,0 +1,156 @@
+//! `tidegate port-forward`: local ports that lead into a sandbox, for as long as it runs.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `spec` | reads what is to lead where |
+//! | `listen` | binds all of it, before anybody is asked anything |
+//! | `connection` | one local connection, from accept to its end |
+//! | `link` | whether the way is there, told once when it changes (pure) |
+//! | `watch` | asks the gateway now and then, so that an idle forward knows too |
+//! | `event`, `reporter` | what is told, and a task of its own that tells it |
+
+mod connection;
+mod event;
+mod link;
+mod listen;
+mod reporter;
+mod watch;
+
+pub(crate) mod spec;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tidegate_client::{Client, Reason, SandboxName};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use self::event::{Connection, Event};
+use self::listen::Local;
+use self::reporter::Reporter;
+use self::spec::{Bind, Spec};
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::output::Console;
+use crate::{settings, signals};
+
+/// Lead local ports to ports in a sandbox, until Ctrl-C
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tidegate port-forward local 8080:80           # 127.0.0.1:8080 -> port 80 in the sandbox\n  \
+    tidegate port-forward local 5432 :6379        # the same port; any free port\n  \
+    tidegate port-forward local 8080:db:5432      # a host that the sandbox can reach\n  \
+    tidegate port-forward local 0.0.0.0:8080:80   # for other machines too\n  \
+    tidegate port-forward local :80 --output json # one event a line\n\n\
+    It stays when gateway or supervisor go away: open connections are reset, new ones work again as\n\
+    soon as the way does. Only 127.0.0.1 is bound unless you say otherwise.")]
+pub(crate) struct Args {
+    /// Which sandbox
+    #[arg(value_parser = SandboxName::parse)]
+    sandbox: SandboxName,
+
+    /// What leads where: [[BIND:]LOCAL:][HOST:]REMOTE; an empty or zero LOCAL is a free port
+    #[arg(value_name = "SPEC", required = true)]
+    specs: Vec<Spec>,
+
+    /// The local address to bind where SPEC names none; `localhost` is 127.0.0.1 and ::1
+    #[arg(long, value_name = "BIND")]
+    address: Vec<Bind>,
+
+    /// Exit with 1 when the sandbox is deleted
+    #[arg(long)]
+    exit_on_loss: bool,
+}
+
+pub(crate) async fn run(args: Args, global: &Global, console: &Console) -> Result<(), Failure> {
+    // Before anything is asked of anybody: a port in use leaves no trace at the gateway.
+    let locals = listen::bind_all(&args.specs, &args.address)?;
+    let client = settings::client(global)?;
+    let (reporter, mut printing) =
+        Reporter::start(args.sandbox.clone(), global.verbose > 0, *console);
+    let forward = Arc::new(Forward {
+        client,
+        sandbox: args.sandbox,
+        reporter,
+        look: Notify::new(),
+    });
+    let mut connections = JoinSet::new();
+    let outcome = tokio::select! {
+        failure = forward.serve(&locals, args.exit_on_loss, &mut connections) => Err(failure),
+        stopped = signals::told_to_stop() => Err(stopped),
+        printed = printing.ended() => return printed,
+    };
+    // What is open is reset here, and the gateway is told as soon as the connection to it has its
+    // turn. Nobody waits for that: to exit says the same.
+    connections.shutdown().await;
+    tokio::task::yield_now().await;
+    drop(forward);
+    printing.finish().await;
+    outcome
+}
+
+/// What the connections share.
+#[derive(Debug)]
+struct Forward {
+    client: Client,
+    sandbox: SandboxName,
+    reporter: Reporter,
+    /// Asks the watch to look after the way at once.
+    look: Notify,
+}
+
+impl Forward {
+    /// Forwards until that makes no sense any more, and says why.
+    async fn serve(
+        self: &Arc<Self>,
+        locals: &[Local],
+        exit_on_loss: bool,
+        connections: &mut JoinSet<()>,
+    ) -> Failure {
+        let asked = self.ask().await;
+        let absent = match asked {
+            Ok(()) => None,
+            // Only the supervisor is missing: what connects waits for it.
+            Err(end) if end.reason == Reason::NoSession => Some(end),
+            Err(end) => return Failure::end(format!("forward to sandbox {}", self.sandbox), end),
+        };
+        for Local {
+            address, target, ..
+        } in locals
+        {
+            let (local, target) = (*address, target.clone());
+            self.reporter.tell(Event::Listening { local, target }).await;
+        }
+        if let Some(end) = absent {
+            self.reporter.failed(&end).await;
+        }
+        tokio::select! {
+            failure = self.watch(exit_on_loss) => failure,
+            never = self.accept(locals, connections) => match never {},
+        }
+    }
+
+    async fn accept(
+        self: &Arc<Self>,
+        locals: &[Local],
+        connections: &mut JoinSet<()>,
+    ) -> Infallible {
+        let mut accepting: FuturesUnordered<_> = locals.iter().map(Local::accept).collect();
+        loop {
+            tokio::select! {
+                Some((local, socket, peer)) = accepting.next() => {
+                    accepting.push(local.accept());
+                    let on = Connection {
+                        local: local.address,
+                        peer,
+                        target: local.target.clone(),
+                    };
+                    connections.spawn(Arc::clone(self).carry(socket, on));
+                }
+                Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+}
