@@ -1,3 +1,5 @@
+//! Flags, environment and file, put together.
+
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use tidegate_daemon::Source;
 
@@ -88,4 +90,10 @@ fn every_time_is_divided_by_the_scale() {
 #[test]
 fn the_command_line_is_well_formed() {
     Cli::command().debug_assert();
+}
+
+#[test]
+fn the_example_in_deploy_is_a_configuration() {
+    let (config, _) = load(&[], include_str!("../../../../deploy/supervisor.toml")).unwrap();
+    assert_eq!(config.sandbox.as_str(), "build-17");
 }

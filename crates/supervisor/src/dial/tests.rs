@@ -1,3 +1,5 @@
+//! Real dials, on the loopback.
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use tokio::net::{TcpListener, UnixListener};

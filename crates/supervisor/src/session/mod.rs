@@ -4,6 +4,7 @@
 //! nothing else: dialling, data connections and targets are the relays' own business, each in a task
 //! of its own. When the session ends, so do they.
 
+mod act;
 mod control;
 mod finale;
 
@@ -12,27 +13,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_bridge::Said;
+use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::id::ChannelId;
 use tidegate_lifecycle::limits::{HEARTBEAT_INTERVAL, STATUS_GRACE};
 use tidegate_lifecycle::redial::Ended;
-use tidegate_lifecycle::session::{
-    Accepted, FromSupervisor, Hello, RelayClose, RelayOpen, SupervisorAction, SupervisorSession,
-};
-use tidegate_lifecycle::{Capabilities, Capability};
+use tidegate_lifecycle::session::{Hello, SupervisorSession};
 use tidegate_transport::{Endpoint, Shards};
-use tidegate_wire::session::{decode_gateway, encode_supervisor};
+use tidegate_wire::session::decode_gateway;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use self::control::Control;
-use crate::Phase;
 use crate::context::Context;
 use crate::lanes::Lanes;
-use crate::memory;
-use crate::relay::{Leash, Relay, Report, Terms};
-use crate::streams::Kind;
+use crate::relay::{Leash, Report, Terms};
 
 /// The version of the protocol that this supervisor speaks.
 const PROTOCOL_VERSION: u32 = 1;
@@ -262,153 +258,5 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    fn act(&mut self, action: SupervisorAction) {
-        match action {
-            SupervisorAction::Begin(accepted) => self.begin(accepted),
-            SupervisorAction::Dial(open) => self.open_relay(open),
-            SupervisorAction::Refuse { channel, end } => self.refuse(channel, end),
-            SupervisorAction::Abort { channel, end } => match self.relays.get(&channel) {
-                Some(leash) => leash.told(end),
-                None => tracing::debug!(%channel, "told of the end of a stream that is not here"),
-            },
-            SupervisorAction::Note { channel, text } => {
-                tracing::debug!(%channel, text, "the gateway closed a stream");
-            }
-            SupervisorAction::CountUnknown => self.context.metrics.unknown_message(),
-            SupervisorAction::Heartbeat => self.say(&FromSupervisor::Heartbeat),
-            SupervisorAction::Nothing => {}
-        }
-    }
-
-    fn begin(&mut self, accepted: Accepted) {
-        self.since = Instant::now();
-        tracing::info!(
-            gateway = self.gateway,
-            gateway_id = accepted.gateway,
-            session = %accepted.session,
-            sandbox = %self.context.config.sandbox,
-            "session established"
-        );
-        self.context.metrics.session("live");
-        self.context.phase.send_replace(Phase::Live {
-            gateway: self.gateway.clone(),
-            session: accepted.session.clone(),
-        });
-        self.terms = Some(Terms {
-            session: accepted.session,
-            agreed: self.machine.agreed(),
-        });
-    }
-
-    fn open_relay(&mut self, open: RelayOpen) {
-        if self.relays.contains_key(&open.channel) {
-            return tracing::debug!(channel = %open.channel, "asked twice for the same stream");
-        }
-        let Some(terms) = self.terms.clone() else {
-            return;
-        };
-        if let Some(end) = memory::refusal(&self.context) {
-            return self.refuse(open.channel, end);
-        }
-        let limit = self.context.config.max_streams;
-        let Some(stream) = self.context.streams.enter(Kind::of(&open.target), limit) else {
-            let message = format!("the supervisor has {limit} streams open, as many as it may");
-            let end = End::new(Origin::Supervisor, Reason::LimitStreams, message);
-            return self.refuse(open.channel, end);
-        };
-        let lane = self.lanes.get(open.lane);
-        let shard = lane.shard().clone();
-        let channel = open.channel.clone();
-        let context = Arc::clone(&self.context);
-        let (relay, leash) = Relay::new(context, terms, lane, stream, open, self.reporter.clone());
-        self.relays.insert(channel, leash);
-        shard.spawn("relay", self.context.relays.track_future(relay.run()));
-    }
-
-    fn take(&mut self, report: Report) {
-        match report {
-            Report::Dialled(channel, Err(end)) => {
-                self.relays.remove(&channel);
-                self.say(&FromSupervisor::RelayOpenResult {
-                    channel,
-                    result: Err(end),
-                });
-            }
-            Report::Dialled(channel, result) => {
-                self.say(&FromSupervisor::RelayOpenResult { channel, result });
-            }
-            Report::Ended(channel, end) => {
-                self.relays.remove(&channel);
-                if let Some(end) = end.filter(|_| self.agreed(Capability::RelayAbort)) {
-                    self.say(&FromSupervisor::RelayClose(RelayClose::Abort {
-                        channel,
-                        end,
-                    }));
-                }
-            }
-        }
-    }
-
-    fn refuse(&mut self, channel: ChannelId, end: End) {
-        tracing::debug!(%channel, %end, "stream refused");
-        let end = end.via(&self.context.hop).on(channel.clone());
-        self.say(&FromSupervisor::RelayOpenResult {
-            channel,
-            result: Err(end),
-        });
-    }
-
-    /// We were told to stop: no new streams, and those that are open may finish for a while.
-    fn leave(&mut self) {
-        let grace = self.context.config.scaled(self.context.config.stop_grace);
-        if self.machine.leave() {
-            self.say(&FromSupervisor::Goodbye { deadline: grace });
-        }
-        self.context.metrics.session("draining");
-        self.context.phase.send_replace(Phase::Leaving);
-        tracing::info!(streams = self.relays.len(), ?grace, "leaving");
-        self.leaving = Some(Instant::now() + grace);
-    }
-
-    /// The grace is over: ends what is open, and then the session although something is left.
-    fn insist(&mut self) -> Result<(), Ended> {
-        let end = End::new(
-            Origin::Supervisor,
-            Reason::SupervisorStopped,
-            "the supervisor was stopped",
-        );
-        if std::mem::replace(&mut self.insisted, true) {
-            return Err(Ended::With(end));
-        }
-        for leash in self.relays.values() {
-            leash.close(end.clone());
-        }
-        self.leaving = Some(Instant::now() + STATUS_GRACE);
-        Ok(())
-    }
-
-    /// The session is gone, and its relays with it.
-    fn lose(&self, how: &Ended) {
-        let end = match how {
-            Ended::With(end) => end.clone(),
-            Ended::Removed => {
-                let message = "the sandbox was removed";
-                End::new(Origin::Gateway, Reason::SandboxNotFound, message)
-            }
-        };
-        for leash in self.relays.values() {
-            leash.told(end.clone());
-        }
-    }
-
-    fn say(&mut self, message: &FromSupervisor) {
-        self.control.sender.push(encode_supervisor(message));
-        self.unflushed = true;
-    }
-
-    fn agreed(&self, capability: Capability) -> bool {
-        self.machine.agreed().has(capability)
     }
 }
