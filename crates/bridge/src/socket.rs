@@ -4,7 +4,7 @@
 //! to reset on close from the start ([`harden`]), also when this process is killed, and that is
 //! undone only when both directions have finished.
 
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind, IoSlice, Read as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -26,6 +26,8 @@ use crate::buffer::Appetite;
 use crate::end::{End, Opened, Read};
 use crate::queue::Queue;
 
+/// Whether the system tells of new bytes although older ones were not read to the end.
+const EDGE_TRIGGERED: bool = cfg!(any(target_os = "linux", target_os = "android"));
 /// How many pieces one write may gather.
 const GATHER: usize = 16;
 /// Silence after which a connection is probed, so that a host that was cut off is noticed.
@@ -119,9 +121,7 @@ impl SocketEnd {
             if let Err(error) = ready!(on!(plug, stream => stream.poll_read_ready(cx))) {
                 return Poll::Ready(self.broken(&error));
             }
-            let read = self
-                .appetite
-                .read(|buffer| on!(plug, stream => stream.try_read(buffer)));
+            let read = self.appetite.read(|buffer| read_once(plug, buffer));
             match read {
                 Ok(data) if data.is_empty() => {
                     self.read_ended = true;
@@ -267,6 +267,22 @@ impl End for SocketEnd {
     fn cut(&mut self) {
         self.plug = None;
     }
+}
+
+/// Reads once. A read that does not fill the buffer has emptied the socket, so that readiness is
+/// given back without asking the kernel again; what arrives later brings a new event, and an end of
+/// file behind these bytes stays readable.
+fn read_once(plug: &Plug, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut short = None;
+    let read = on!(plug, stream => stream.try_io(Interest::READABLE, || {
+        let len = (&*SockRef::from(&**stream)).read(buffer)?;
+        if EDGE_TRIGGERED && (1..buffer.len()).contains(&len) {
+            short = Some(len);
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        Ok(len)
+    }));
+    short.map_or(read, Ok)
 }
 
 fn watch(plug: Plug) -> Broken {

@@ -1,4 +1,5 @@
 //! Two tunnels over real HTTP/2: local program ─ tunnel ─ frames ─ tunnel ─ target.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
