@@ -40,6 +40,20 @@ impl Output {
         self.0.borrow().lines.clone()
     }
 
+    /// Waits until there are more than `known` lines and returns those beyond; `None` if the output
+    /// ends without.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: lines stay.
+    pub async fn beyond(&self, known: usize) -> Option<Vec<Arc<str>>> {
+        let mut output = self.0.clone();
+        let written = output.wait_for(|written| written.ended || written.lines.len() > known);
+        let written = written.await.ok()?;
+        let lines = written.lines.get(known..).unwrap_or_default();
+        (!lines.is_empty()).then(|| lines.to_vec())
+    }
+
     /// Waits for the first line, past ones included, that `wanted` accepts; `None` if the output
     /// ends without one.
     ///
