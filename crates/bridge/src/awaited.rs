@@ -106,12 +106,16 @@ impl End for AwaitedEnd {
         self.open().map_or(0, FrameEnd::taken)
     }
 
-    fn is_blocked(&self) -> bool {
+    fn waiting(&self) -> usize {
         match &self.state {
-            State::Opening(_, queue) => !queue.is_empty(),
-            State::Open(end) => end.is_blocked(),
-            State::Gone => false,
+            State::Opening(_, queue) => queue.len(),
+            State::Open(end) => end.waiting(),
+            State::Gone => 0,
         }
+    }
+
+    fn reads_ahead(&self) -> bool {
+        matches!(self.state, State::Open(_))
     }
 
     fn credit(&mut self, bytes: usize) {

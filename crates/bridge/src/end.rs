@@ -69,7 +69,8 @@ pub trait End {
     /// Takes something to be written behind the bytes queued before. An abort drops them.
     fn command(&mut self, write: Write);
 
-    /// Writes what is queued. Ready when all of it was taken, by the kernel or by the peer's window.
+    /// Writes what is queued. Ready when all of it was taken, by the kernel or by the peer's window;
+    /// behind a FIN, when it has left this process.
     ///
     /// # Errors
     ///
@@ -79,8 +80,14 @@ pub trait End {
     /// How many payload bytes were taken since the last call.
     fn taken(&mut self) -> usize;
 
-    /// Whether bytes wait to be taken.
-    fn is_blocked(&self) -> bool;
+    /// How many payload bytes wait to be taken.
+    fn waiting(&self) -> usize;
+
+    /// Whether reading goes on although the other side has not taken what was read: the neighbour
+    /// has a window, and what it has sent is here already.
+    fn reads_ahead(&self) -> bool {
+        false
+    }
 
     /// `bytes` payload bytes that this end had read were taken by the other side, or dropped.
     fn credit(&mut self, bytes: usize);

@@ -253,8 +253,8 @@ impl End for SocketEnd {
         std::mem::replace(&mut self.taken, 0)
     }
 
-    fn is_blocked(&self) -> bool {
-        !self.queue.is_empty()
+    fn waiting(&self) -> usize {
+        self.queue.len()
     }
 
     fn credit(&mut self, _bytes: usize) {}

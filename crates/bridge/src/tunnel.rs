@@ -16,6 +16,8 @@ use tokio::time::{Sleep, sleep_until};
 use crate::end::{End, Opened, Read};
 use crate::handle::{Handle, Note};
 
+/// How much is read from one side before the other is flushed: what one write takes at best.
+const BATCH: usize = 256 * 1024;
 /// How many rounds a busy tunnel makes before it lets others on its thread have a turn.
 const TURN: usize = 16;
 
@@ -161,15 +163,25 @@ impl<D: End, U: End> Tunnel<D, U> {
         Poll::Pending
     }
 
-    /// Reads one thing from a side and flushes the other. Says whether anything moved.
+    /// Reads what a side has, within a batch, and flushes the other. Says whether anything moved.
     fn poll_side(&mut self, side: Side, now: Instant, cx: &mut Context<'_>) -> bool {
-        let room = !self.end_at(side.other()).is_blocked();
-        let Poll::Ready(read) = self.end_at(side).poll_read(room, cx) else {
-            return false;
-        };
-        self.read(side, read, now);
-        self.flush(side.other(), now, cx);
-        true
+        let mut moved = false;
+        loop {
+            let room = self.end_at(side.other()).waiting() == 0;
+            let Poll::Ready(read) = self.end_at(side).poll_read(room, cx) else {
+                break;
+            };
+            moved = true;
+            let more = matches!(read, Read::Data(_)) && self.end_at(side).reads_ahead();
+            self.read(side, read, now);
+            if !more || self.end_at(side.other()).waiting() >= BATCH {
+                break;
+            }
+        }
+        if moved {
+            self.flush(side.other(), now, cx);
+        }
+        moved
     }
 
     fn read(&mut self, side: Side, read: Read, now: Instant) {
@@ -222,7 +234,7 @@ impl<D: End, U: End> Tunnel<D, U> {
         match flushed {
             Poll::Ready(Ok(())) => self.relay.flushed(side),
             Poll::Ready(Err((rank, end))) => self.relay.end(side, rank, end),
-            Poll::Pending if self.end_at(side).is_blocked() => self.relay.blocked(side, now),
+            Poll::Pending if self.end_at(side).waiting() > 0 => self.relay.blocked(side, now),
             Poll::Pending => {}
         }
         taken > 0
@@ -265,7 +277,7 @@ impl<D: End, U: End> Tunnel<D, U> {
                 (true, _) => "upstream-finished",
                 (false, true) => "downstream-finished",
             });
-        let stalled = self.downstream.is_blocked() || self.upstream.is_blocked();
+        let stalled = self.downstream.waiting() > 0 || self.upstream.waiting() > 0;
         self.handle.set_stalled(stalled, now);
     }
 

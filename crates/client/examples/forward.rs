@@ -21,7 +21,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     #[expect(clippy::print_stdout, reason = "an example says where it listens")]
     {
-        println!("Forwarding {} -> {sandbox} {target}", listener.local_addr()?);
+        println!(
+            "Forwarding {} -> {sandbox} {target}",
+            listener.local_addr()?
+        );
     }
     let mut streams = JoinSet::new();
     loop {

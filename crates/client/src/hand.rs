@@ -110,8 +110,8 @@ impl End for Hand {
         std::mem::replace(&mut self.taken, 0)
     }
 
-    fn is_blocked(&self) -> bool {
-        !self.incoming.is_empty()
+    fn waiting(&self) -> usize {
+        self.incoming.len()
     }
 
     fn credit(&mut self, _bytes: usize) {}

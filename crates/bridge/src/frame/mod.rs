@@ -122,8 +122,12 @@ impl End for FrameEnd {
         self.outbound.take_count()
     }
 
-    fn is_blocked(&self) -> bool {
-        self.outbound.is_blocked()
+    fn waiting(&self) -> usize {
+        self.outbound.waiting()
+    }
+
+    fn reads_ahead(&self) -> bool {
+        true
     }
 
     fn credit(&mut self, bytes: usize) {

@@ -32,6 +32,8 @@ pub(super) struct Outbound {
     /// What is written when the queue is empty.
     commands: VecDeque<Write>,
     ledger: Arc<Ledger>,
+    /// FIN or the end was said: what was said before it is worth waiting for.
+    finishing: bool,
     taken: usize,
 }
 
@@ -81,6 +83,7 @@ impl Outbound {
             queue: Queue::new(Arc::clone(total)),
             commands: VecDeque::new(),
             ledger: Ledger::new(Arc::clone(total)),
+            finishing: false,
             taken: 0,
         }
     }
@@ -142,16 +145,17 @@ impl Outbound {
         }
     }
 
-    /// Ready when everything queued was written, and nothing waits in the library.
+    /// Ready when everything queued was handed over, and behind a FIN, when nothing of it waits in
+    /// the library.
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), (Rank, End)>> {
         if let Err(loss) = ready!(self.poll_data(cx)) {
             return Poll::Ready(Err(lost(self.seat, loss)));
         }
-        let finishes = !self.commands.is_empty();
         while let Some(write) = self.commands.pop_front() {
+            self.finishing |= write != Write::Keepalive;
             self.write(&write);
         }
-        if finishes || self.ledger.outstanding() > 0 {
+        if self.finishing {
             ready!(self.ledger.poll_empty(cx));
         }
         if self.ledger.is_discarded() {
@@ -206,8 +210,8 @@ impl Outbound {
         std::mem::replace(&mut self.taken, 0)
     }
 
-    pub(super) const fn is_blocked(&self) -> bool {
-        !self.queue.is_empty()
+    pub(super) const fn waiting(&self) -> usize {
+        self.queue.len()
     }
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
