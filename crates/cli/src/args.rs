@@ -88,6 +88,9 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[cfg(all(unix, feature = "daemons"))]
+    #[command(flatten)]
+    Daemons(crate::daemons::Command),
     #[command(visible_alias = "forward")]
     PortForward(forward::Args),
     Connect(connect::Args),
@@ -108,6 +111,8 @@ pub(crate) fn command() -> clap::Command {
 pub(crate) async fn execute(cli: Cli, console: &Console) -> Result<(), Failure> {
     let global = &cli.global;
     match cli.command {
+        #[cfg(all(unix, feature = "daemons"))]
+        Command::Daemons(command) => crate::daemons::run(command, console).await,
         Command::PortForward(args) => forward::run(args, global, console).await,
         Command::Connect(args) => connect::run(&args, global).await,
         Command::Sandboxes(args) => sandboxes::run(args, global, console).await,

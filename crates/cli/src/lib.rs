@@ -6,6 +6,7 @@
 //! | `settings` | which gateway is meant: flags, environment, contexts in a file |
 //! | `commands` | the commands that ask once and answer |
 //! | `forward` | `port-forward`: listeners, connections, outages |
+//! | `daemons` | `dev` and `demo`, which run gateways and supervisors: the only module of this system alone |
 //! | `output` | tables, JSON, colours; nothing else writes to stdout or stderr |
 //! | `failure`, `remedy` | what is said when it did not work, and what to do |
 //!
@@ -13,6 +14,8 @@
 
 mod args;
 mod commands;
+#[cfg(all(unix, feature = "daemons"))]
+mod daemons;
 mod failure;
 mod forward;
 mod logs;

@@ -1,0 +1,166 @@
+//! `tidegate dev`: a gateway and a supervisor in one process, to play with.
+
+mod context;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use serde_json::json;
+use tidegate_client::SandboxName;
+use tidegate_gateway::Gateway;
+use tidegate_supervisor::{Phase, StopReason, Supervisor};
+use tokio_util::sync::CancellationToken;
+
+use self::context::DevContext;
+use super::start;
+use crate::failure::{Failure, Trouble};
+use crate::output::Console;
+use crate::settings::DEFAULT_LISTEN;
+use crate::signals;
+
+/// Run a gateway and a supervisor on this machine, until Ctrl-C
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tidegate dev\n  \
+    tidegate dev --listen 127.0.0.1:0 --sandbox play\n\n\
+    It speaks plaintext and binds the loopback only. While it runs, `dev` is the current context, so\n\
+    that other commands find it; afterwards it is the one that was.")]
+pub(crate) struct Args {
+    /// Where the gateway listens; port 0 is a free one
+    #[arg(long, value_name = "ADDR", default_value = DEFAULT_LISTEN, value_parser = resolve)]
+    listen: SocketAddr,
+
+    /// What the sandbox is called: it is this machine
+    #[arg(long, value_name = "NAME", default_value = "local", value_parser = SandboxName::parse)]
+    sandbox: SandboxName,
+}
+
+fn resolve(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    found.next().ok_or_else(|| "it has no address".to_owned())
+}
+
+pub(super) async fn run(args: Args, console: &Console) -> Result<(), Failure> {
+    let gateway = start::gateway(args.listen, args.sandbox.clone()).await?;
+    let url = format!("http://{}", gateway.local_addr());
+    let supervisor = start::supervisor(url.clone(), args.sandbox.clone())?;
+    let context = DevContext::enter(&url);
+    let ran = serve(gateway, &supervisor, async {
+        let mut phase = supervisor.phase();
+        // The phase outlives whoever waits for it.
+        let _ = phase.wait_for(Phase::is_live).await;
+        announce(&url, &args.sandbox, &context, console)
+    })
+    .await;
+    if let Ok(context) = context {
+        context.leave()?;
+    }
+    ran
+}
+
+/// Runs both until a signal comes, then ends them in order; or at once if a second one comes.
+async fn serve(
+    gateway: Gateway,
+    supervisor: &Supervisor,
+    ready: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let (stop_supervisor, stop_gateway) = (CancellationToken::new(), CancellationToken::new());
+    let mut supervising = std::pin::pin!(supervisor.run(stop_supervisor.clone()));
+    let mut serving = std::pin::pin!(gateway.run(stop_gateway.clone()));
+    let mut ready = std::pin::pin!(async {
+        match ready.await {
+            Ok(()) => std::future::pending().await,
+            Err(failure) => failure,
+        }
+    });
+    let failure = tokio::select! {
+        failure = &mut ready => failure,
+        failure = signals::told_to_stop() => failure,
+        () = &mut serving => return Ok(()),
+        stopped = &mut supervising => stopped_alone(stopped),
+    };
+    let orderly = async {
+        stop_supervisor.cancel();
+        tokio::select! {
+            _ = supervising => {}
+            () = &mut serving => return,
+        }
+        stop_gateway.cancel();
+        serving.await;
+    };
+    tokio::select! {
+        () = orderly => {}
+        _ = signals::told_to_stop() => {}
+    }
+    Err(failure)
+}
+
+fn stopped_alone(stopped: Result<(), StopReason>) -> Failure {
+    match stopped {
+        Ok(()) => Failure::local(
+            Trouble::System,
+            "the sandbox was deleted, and with it the reason to go on",
+            "Start `tidegate dev` again to have it back.",
+        ),
+        Err(reason) => Failure::local(Trouble::System, reason, ""),
+    }
+}
+
+fn announce(
+    url: &str,
+    sandbox: &SandboxName,
+    context: &Result<DevContext, Failure>,
+    console: &Console,
+) -> Result<(), Failure> {
+    let named = context.as_ref().ok().map(|_| DevContext::NAME);
+    if console.is_json() {
+        return console.json(&json!({
+            "event": "ready",
+            "gateway": url,
+            "sandbox": sandbox.as_str(),
+            "context": named,
+        }));
+    }
+    let style = console.style();
+    let flags = match context {
+        Ok(_) => String::new(),
+        Err(_) => format!(" --gateway {url}"),
+    };
+    let context = match context {
+        Ok(context) => context.told(),
+        Err(failure) => format!("none: {}", failure.sentence().unwrap_or_default()),
+    };
+    let line = |command: &str, does: &str| {
+        let command = format!("tidegate{flags} {command}");
+        format!(
+            "  {} {}\n",
+            style.bold(&format!("{command:<44}")),
+            style.dim(does)
+        )
+    };
+    let tries = [
+        line(
+            &format!("port-forward {sandbox} 8080:80"),
+            "# 127.0.0.1:8080 -> its port 80",
+        ),
+        line(
+            &format!("connect {sandbox} 22"),
+            "# stdin and stdout <-> its port 22",
+        ),
+        line("streams", "# what is open"),
+    ];
+    console.line(format_args!(
+        "{} on this machine, for as long as this command does.\n\n  \
+         {} {url}  {}\n  \
+         {} {sandbox}  {}\n  \
+         {} {context}\n\n\
+         Try, in another terminal:\n\n{}\n\
+         Ctrl-C ends it.",
+        style.green("Tidegate runs"),
+        style.dim("gateway"),
+        style.dim("(plaintext, loopback only)"),
+        style.dim("sandbox"),
+        style.dim("(this machine's own loopback)"),
+        style.dim("context"),
+        tries.concat(),
+    ))
+}
