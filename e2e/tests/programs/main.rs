@@ -1,0 +1,22 @@
+//! Programs that people use, through a forward: what they do over plain TCP they do here.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod git;
+mod http;
+mod postgres;
+mod redis;
+mod websocket;
+mod words;
+
+use tidegate_e2e::{Options, Topology, World};
+
+/// The usual programs with nothing special.
+async fn plain() -> World {
+    World::start(Topology::PLAINTEXT, Options::new()).await
+}
+
+/// The same with TLS on every hop.
+async fn tls() -> World {
+    World::start(Topology::TLS, Options::new()).await
+}
