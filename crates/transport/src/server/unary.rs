@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Request;
+use http_body::Body as _;
 use tonic::body::Body;
 use tonic::service::Routes;
 use tower_service::Service;
@@ -33,6 +34,10 @@ pub(super) async fn call(mut routes: Routes, stream: ServerStream) -> Result<(),
         Ok(response) => response.into_parts(),
         Err(never) => match never {},
     };
-    let send = respond.begin(http::Response::from_parts(parts, ()))?;
+    let head = http::Response::from_parts(parts, ());
+    if body.is_end_stream() {
+        return respond.finish(head);
+    }
+    let send = respond.begin(head)?;
     Upload::new(send, body).await
 }

@@ -148,6 +148,24 @@ async fn a_call_beside_a_stream() {
     assert_eq!(connection.active_streams(), 1);
 }
 
+/// gRPC's C core takes a DATA frame that ends a response for a stream that was removed, status or not.
+#[tokio::test]
+async fn a_status_without_an_answer_is_nothing_but_headers() {
+    let server = echo_server(Settings::default());
+    let (request, _task) = raw_client(server.addr, &h2::client::Builder::new()).await;
+    let mut request = request.ready().await.unwrap();
+    let call = Request::post("http://localhost/test.Echo/Say")
+        .header("content-type", "application/grpc")
+        .body(())
+        .unwrap();
+    let (response, mut send) = request.send_request(call, false).unwrap();
+    let message = Bytes::from_static(b"\0\0\0\0\x04fail");
+    send.send_data(message, true).unwrap();
+    let (head, mut body) = soon(response).await.unwrap().into_parts();
+    assert_eq!(head.headers["grpc-status"], "5");
+    assert!(soon(body.data()).await.is_none(), "no frame follows");
+}
+
 #[tokio::test]
 async fn a_large_call_flows() {
     let server = echo_server(Settings::default());
