@@ -109,7 +109,8 @@ impl Claims {
     }
 }
 
-fn unknown(channel: &ChannelId) -> End {
+/// Why a claim is refused that nobody waits for.
+pub(crate) fn unknown(channel: &ChannelId) -> End {
     let message = "no relay of that name waits here: it is unknown, used, given up, or was asked of \
                    another session";
     End::new(Origin::Gateway, Reason::ChannelUnknown, message).on(channel.clone())

@@ -14,7 +14,6 @@ use tonic::service::Routes;
 use crate::admin::{self, Scrape};
 use crate::config::{Address, Config, ConfigError, Protection};
 use crate::handler::Handler;
-use crate::session::Ending;
 use crate::state::State;
 use crate::stream::watch_memory;
 use crate::unary::Api;
@@ -234,12 +233,8 @@ impl Doors {
 
     /// Ends every stream and session, then the connections.
     async fn close(self, state: &State) {
-        for (session, _) in state.sessions.all() {
-            session.end(Ending::Draining);
-        }
-        for stream in state.streams.all() {
-            stream.handle.close(state.drained());
-        }
+        state.sessions.close();
+        state.streams.close(&state.drained());
         self.going.cancel();
         self.tasks.close();
         if tokio::time::timeout(STOP, self.tasks.wait()).await.is_err() {

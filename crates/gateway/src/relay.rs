@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tidegate_lifecycle::{End, Origin, Reason};
+use tidegate_lifecycle::{Capabilities, End, Origin, Reason};
 use tidegate_transport::ServerStream;
 use tidegate_wire::frame::RelayInit;
+use tokio::sync::oneshot;
 
-use crate::claims::Claim;
+use crate::claims::{self, Claim};
 use crate::first::{self, NoFirst};
 use crate::state::State;
 use crate::waiting::Call;
@@ -25,32 +26,32 @@ pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
     };
     let read = first::read(&state, Origin::Supervisor, &mut recv, RelayInit::parse).await;
     drop(place);
-    let end = match read {
+    let (respond, recv, end) = match read {
         Ok((init, reader)) => match find(&state, &init) {
             Ok((waiter, agreed)) => {
-                // The opener may have given up in this very moment: dropping the claim resets the
-                // call, and the supervisor is told why on its control stream.
-                let _ = waiter.send(Claim {
+                let claim = Claim {
                     respond,
                     recv,
                     reader,
                     agreed,
-                });
-                return;
+                };
+                let Err(Claim { respond, recv, .. }) = waiter.send(claim) else {
+                    return;
+                };
+                (respond, recv, claims::unknown(&init.channel))
             }
-            Err(end) => end.via(&state.hop),
+            Err(end) => (respond, recv, end),
         },
-        Err(NoFirst::Refuse(end)) => end.via(&state.hop),
+        Err(NoFirst::Refuse(end)) => (respond, recv, end),
         Err(NoFirst::Gone(_)) => return,
     };
-    tracing::debug!(reason = %end.reason, "a claim was refused: {}", end.message);
+    let end = end.via(&state.hop);
+    tracing::debug!(reason = %end.reason, message = end.message, "a claim was refused");
     first::refuse(respond, recv, &end).await;
 }
 
-type Found = (
-    tokio::sync::oneshot::Sender<Claim>,
-    tidegate_lifecycle::Capabilities,
-);
+/// Who waits for a claim, and what the hop agrees on.
+type Found = (oneshot::Sender<Claim>, Capabilities);
 
 fn find(state: &State, init: &RelayInit) -> Result<Found, End> {
     if let Some(session) = &init.session

@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tidegate_transport::Listener;
 use tokio::net::TcpStream;
-use tokio_util::task::TaskTracker;
+use tokio::task::JoinSet;
 
 use crate::state::State;
 
@@ -26,13 +26,12 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Serves the admin address. Dropping it ends every connection.
 pub(crate) async fn serve(state: Arc<State>, scrape: Arc<Scrape>, listener: Listener) {
-    let tasks = TaskTracker::new();
-    let mut connections = tokio::task::JoinSet::new();
+    let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await;
         while connections.try_join_next().is_some() {}
         let (state, scrape) = (Arc::clone(&state), Arc::clone(&scrape));
-        connections.spawn(tasks.track_future(connection(state, scrape, stream)));
+        connections.spawn(connection(state, scrape, stream));
     }
 }
 

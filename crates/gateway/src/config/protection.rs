@@ -35,32 +35,35 @@ impl Config {
     ///
     /// When keys are missing that belong together, or the result is not safe and was not asked for.
     pub fn protection(&self) -> Result<Protection, ConfigError> {
-        let protection = match (&self.tls_cert, &self.tls_key, &self.client_ca) {
-            (Some(cert), Some(key), client_ca) => self.with_tls(cert, key, client_ca.as_ref()),
-            (None, None, None) => Protection::Plaintext,
-            (None, None, Some(_)) => {
-                return Err(ConfigError::Conflict(
-                    "`client_ca` is set without `tls_cert`: callers show certificates over TLS only; \
-                     set `tls_cert` and `tls_key` too",
-                ));
+        match (
+            self.tls_cert.clone(),
+            self.tls_key.clone(),
+            self.client_ca.clone(),
+        ) {
+            (Some(cert), Some(key), Some(client_ca)) => Ok(Protection::Authenticated {
+                cert,
+                key,
+                client_ca,
+            }),
+            (Some(cert), Some(key), None) if self.insecure_dev => {
+                Ok(Protection::Unauthenticated { cert, key })
             }
-            (Some(_), None, _) | (None, Some(_), _) => {
-                return Err(ConfigError::Conflict(
-                    "`tls_cert` and `tls_key` belong together: set both, or none",
-                ));
-            }
-        };
-        match protection {
-            Protection::Authenticated { .. } => Ok(protection),
-            Protection::Unauthenticated { .. } if !self.insecure_dev => Err(ConfigError::Conflict(
+            (None, None, None) if self.insecure_dev => Ok(Protection::Plaintext),
+            (Some(_), Some(_), None) => Err(ConfigError::Conflict(
                 "`tls_cert` is set without `client_ca`: anyone could connect; set `client_ca` to the \
                  authority of your callers' certificates, or --insecure-dev to serve this machine only",
             )),
-            Protection::Plaintext if !self.insecure_dev => Err(ConfigError::Conflict(
+            (None, None, None) => Err(ConfigError::Conflict(
                 "no TLS is configured: set `tls_cert`, `tls_key` and `client_ca`, or --insecure-dev to \
                  serve this machine only",
             )),
-            Protection::Unauthenticated { .. } | Protection::Plaintext => Ok(protection),
+            (None, None, Some(_)) => Err(ConfigError::Conflict(
+                "`client_ca` is set without `tls_cert`: callers show certificates over TLS only; set \
+                 `tls_cert` and `tls_key` too",
+            )),
+            (Some(_), None, _) | (None, Some(_), _) => Err(ConfigError::Conflict(
+                "`tls_cert` and `tls_key` belong together: set both, or none",
+            )),
         }
     }
 
@@ -79,17 +82,5 @@ impl Config {
             });
         }
         Ok(())
-    }
-
-    fn with_tls(&self, cert: &PathBuf, key: &PathBuf, client_ca: Option<&PathBuf>) -> Protection {
-        let (cert, key) = (cert.clone(), key.clone());
-        match client_ca.cloned() {
-            Some(client_ca) => Protection::Authenticated {
-                cert,
-                key,
-                client_ca,
-            },
-            None => Protection::Unauthenticated { cert, key },
-        }
     }
 }

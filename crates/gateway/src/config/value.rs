@@ -107,9 +107,9 @@ impl Value for Duration {
     fn show(&self) -> String {
         let millis = self.as_millis();
         quoted(&match millis {
-            _ if millis % 1000 != 0 || millis == 0 => format!("{millis}ms"),
-            _ if millis % 3_600_000 == 0 => format!("{}h", millis / 3_600_000),
-            _ if millis % 60_000 == 0 => format!("{}m", millis / 60_000),
+            _ if millis == 0 || !millis.is_multiple_of(1000) => format!("{millis}ms"),
+            _ if millis.is_multiple_of(3_600_000) => format!("{}h", millis / 3_600_000),
+            _ if millis.is_multiple_of(60_000) => format!("{}m", millis / 60_000),
             _ => format!("{}s", millis / 1000),
         })
     }
@@ -146,9 +146,9 @@ impl Value for ByteSize {
         let bytes = self.0;
         quoted(&match bytes {
             0 => "0".to_owned(),
-            _ if bytes % (1 << 30) == 0 => format!("{}GiB", bytes >> 30),
-            _ if bytes % (1 << 20) == 0 => format!("{}MiB", bytes >> 20),
-            _ if bytes % (1 << 10) == 0 => format!("{}KiB", bytes >> 10),
+            _ if bytes.is_multiple_of(1 << 30) => format!("{}GiB", bytes >> 30),
+            _ if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
+            _ if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
             _ => bytes.to_string(),
         })
     }

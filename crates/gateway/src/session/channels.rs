@@ -21,9 +21,10 @@ impl Channels {
         self.0.remove(channel).is_some()
     }
 
-    /// The supervisor ended a relay. Says whether it was one of this session's.
+    /// The supervisor ended a relay, which is then not this session's any more: whoever wants it may
+    /// ask another. Says whether it was.
     pub(super) fn told(&mut self, channel: &ChannelId, end: End) -> bool {
-        let opener = self.0.get_mut(channel);
+        let opener = self.0.remove(channel);
         opener.map(|opener| opener.told(end)).is_some()
     }
 
@@ -41,7 +42,7 @@ impl Channels {
 
     /// The session is over: tells every stream, as the supervisor's word or as this gateway's own.
     pub(super) fn end_all(&mut self, end: &End, own: bool) {
-        for (channel, mut opener) in self.0.drain() {
+        for (channel, opener) in self.0.drain() {
             let end = end.clone().on(channel);
             if own {
                 opener.close(end)

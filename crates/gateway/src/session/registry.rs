@@ -7,7 +7,7 @@ use tidegate_directory::{Watch, Watchers};
 use tidegate_lifecycle::id::{SandboxName, SessionId};
 use tidegate_lifecycle::session::GatewayState;
 
-use super::Session;
+use super::{Ending, Session};
 
 /// The sessions of a gateway. One of each sandbox at most is live; others may be draining.
 #[derive(Debug, Default)]
@@ -20,6 +20,7 @@ pub(crate) struct Sessions {
 struct Table {
     all: HashMap<SessionId, Arc<Session>>,
     live: HashMap<SandboxName, Arc<Session>>,
+    closed: bool,
 }
 
 impl Sessions {
@@ -28,6 +29,9 @@ impl Sessions {
     pub(crate) fn enter(&self, session: &Arc<Session>) -> Option<Arc<Session>> {
         let mut table = self.table();
         table.all.insert(session.id.clone(), Arc::clone(session));
+        if table.closed {
+            session.end(Ending::Draining);
+        }
         let rival = table.live.get(&session.sandbox);
         if rival.is_some_and(|rival| rival.generation > session.generation) {
             return Some(Arc::clone(session));
@@ -38,6 +42,14 @@ impl Sessions {
         drop(table);
         self.watchers.wake(&session.sandbox);
         loser
+    }
+
+    /// Ends every session, and every one that comes later.
+    pub(crate) fn close(&self) {
+        self.table().closed = true;
+        for (session, _) in self.all() {
+            session.end(Ending::Draining);
+        }
     }
 
     /// Gives a session no new relays.

@@ -66,7 +66,7 @@ impl Control {
             let next = tokio::time::Instant::from_std(self.machine.poll_timeout());
             let step = tokio::select! {
                 biased;
-                () = self.session.bell.notified() => self.answer_bell().await,
+                () = self.session.bell.notified() => self.answer_bell(),
                 said = self.receiver.next() => self.hear(said).await,
                 () = sleep_until(next) => self.pass_time(),
                 Some(wish) = self.wishes.recv() => self.ask_for(wish),
@@ -93,7 +93,7 @@ impl Control {
         (self.sender, self.receiver)
     }
 
-    async fn answer_bell(&mut self) -> Step {
+    fn answer_bell(&mut self) -> Step {
         for (channel, farewell) in self.session.take_farewells() {
             let was_ours = self.channels.remove(&channel);
             if let Some(end) = farewell.filter(|_| was_ours) {
@@ -182,7 +182,7 @@ impl Control {
         if wish.is_moot() {
             return Step::Continue(());
         }
-        let Wish { open, mut opener } = wish;
+        let Wish { open, opener } = wish;
         if self.machine.state() != GatewayState::Live {
             let message = "the supervisor is stopping and takes no new relays";
             opener.told(self.state.end(Reason::StaleSession, message));

@@ -17,7 +17,7 @@ pub(crate) struct Wish {
 /// Whoever wants the relay: first the one who opens its path, then the stream itself.
 #[derive(Debug)]
 pub(super) struct Opener {
-    verdict: Option<oneshot::Sender<End>>,
+    verdict: oneshot::Sender<End>,
     stream: Handle,
 }
 
@@ -30,7 +30,7 @@ impl Wish {
     pub(crate) fn new(open: RelayOpen, stream: Handle) -> (Self, Verdict) {
         let (sender, verdict) = oneshot::channel();
         let opener = Opener {
-            verdict: Some(sender),
+            verdict: sender,
             stream,
         };
         (Self { open, opener }, Verdict(verdict))
@@ -38,33 +38,24 @@ impl Wish {
 
     /// Whether nobody wants it any more.
     pub(super) fn is_moot(&self) -> bool {
-        self.opener
-            .verdict
-            .as_ref()
-            .is_some_and(oneshot::Sender::is_closed)
+        self.opener.verdict.is_closed()
     }
 }
 
 impl Opener {
     /// The supervisor ended the relay, or is gone.
-    pub(super) fn told(&mut self, end: End) {
-        if let Err(end) = self.decide(end) {
-            self.stream.told(Side::Upstream, Rank::Typed, end);
+    pub(super) fn told(self, end: End) {
+        let Self { verdict, stream } = self;
+        if let Err(end) = verdict.send(end) {
+            stream.told(Side::Upstream, Rank::Typed, end);
         }
     }
 
     /// This gateway ends the relay.
-    pub(super) fn close(&mut self, end: End) {
-        if let Err(end) = self.decide(end) {
-            self.stream.close(end);
-        }
-    }
-
-    /// Hands the verdict to whoever opens the path, if that is still going on.
-    fn decide(&mut self, end: End) -> Result<(), End> {
-        match self.verdict.take() {
-            Some(verdict) => verdict.send(end),
-            None => Err(end),
+    pub(super) fn close(self, end: End) {
+        let Self { verdict, stream } = self;
+        if let Err(end) = verdict.send(end) {
+            stream.close(end);
         }
     }
 }

@@ -100,6 +100,8 @@ struct Table {
     counts: HashMap<SandboxName, Counts>,
     pending: usize,
     ended: Carried,
+    /// Why no stream is taken in any more.
+    closed: Option<End>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,14 +134,17 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// The limit that it would break. Nobody was bothered for it.
+    /// The limit that it would break, or that the gateway is closed. Nobody was bothered for it.
     pub(crate) fn admit(
         self: &Arc<Self>,
         subject: Subject,
         handle: Handle,
     ) -> Result<(StreamGuard, PendingGuard), End> {
         let mut table = self.table();
-        self.check(&table, &subject.sandbox)?;
+        match &table.closed {
+            Some(end) => return Err(end.clone()),
+            None => self.check(&table, &subject.sandbox)?,
+        }
         let entry = Arc::new(Entry {
             id: table.free_id(),
             subject,
@@ -169,6 +174,14 @@ impl Streams {
             },
             pending,
         ))
+    }
+
+    /// Ends every stream with `end`, and refuses every one that comes later.
+    pub(crate) fn close(&self, end: &End) {
+        self.table().closed = Some(end.clone());
+        for entry in self.all() {
+            entry.handle.close(end.clone());
+        }
     }
 
     /// Every stream.

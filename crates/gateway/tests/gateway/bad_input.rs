@@ -67,7 +67,7 @@ async fn a_first_frame_that_is_no_init() {
     let malformed = grpc::frame_bytes(0, &[0xff, 0xff]);
     let compressed = grpc::frame_bytes(1, b"x");
     for frame in [data, fin, empty, unknown, malformed, compressed] {
-        let outcome = first_frames(&all.client, &[frame.clone()], false).await;
+        let outcome = first_frames(&all.client, std::slice::from_ref(&frame), false).await;
         is(&outcome, Code::InvalidArgument, VIOLATION);
     }
     is(
@@ -331,6 +331,10 @@ async fn fc_12_frames_at_and_above_the_limit() {
         let (sent, ()) = tokio::join!(sent, receive);
         sent.unwrap();
         assert_eq!(received, len);
+        drop(forward);
+        let FromGateway::RelayClose(_) = all.supervisor.next().await else {
+            panic!("the client has gone, and the supervisor is told")
+        };
     }
     all.are_undisturbed().await;
 }

@@ -1,4 +1,5 @@
 //! A whole gateway, asked over the wire by raw and by released peers.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the answer")]
 
 mod admin;
 mod bad_input;
@@ -7,7 +8,9 @@ mod common;
 mod daemon;
 mod forward;
 mod limits;
+mod memory;
 mod opening;
 mod sessions;
 mod shutdown;
+mod tls;
 mod unary;
