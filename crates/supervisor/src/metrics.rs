@@ -19,6 +19,8 @@ use crate::streams::{Kind, Streams};
 
 /// Where a supervisor's streams lead: there is no other gateway behind it.
 const ROUTE: &str = "target";
+/// Where those lead that ended before there was a stream.
+const NO_ROUTE: &str = "none";
 
 const SESSION_STATES: [&str; 2] = ["live", "draining"];
 
@@ -89,7 +91,7 @@ impl Metrics {
         add(
             registry,
             "streams_opened",
-            "Streams whose target was connected",
+            "Streams that were asked for, by where they lead; none for those without a target",
             self.opened.clone(),
         );
         add(
@@ -125,17 +127,22 @@ impl Metrics {
         }
     }
 
+    /// A stream's target is connected, `after` it was asked for.
     pub(crate) fn opened(&self, kind: Kind, after: Duration) {
-        let kind = kind.as_str();
-        self.opened
-            .get_or_create(&OpenedLabels { kind, route: ROUTE })
-            .inc();
+        self.count_opened(kind, ROUTE);
         let histogram = self
             .open_seconds
             .get_or_create(&RouteLabels { route: ROUTE });
         histogram.observe(after.as_secs_f64());
     }
 
+    /// A stream ended before its target was connected.
+    pub(crate) fn never_opened(&self, kind: Kind, cause: Cause) {
+        self.count_opened(kind, NO_ROUTE);
+        self.ended(kind, cause);
+    }
+
+    /// A stream that was counted as opened ended.
     pub(crate) fn ended(&self, kind: Kind, cause: Cause) {
         let origin = match cause {
             Cause::Finished => "",
@@ -147,6 +154,13 @@ impl Metrics {
             origin,
         };
         self.ended.get_or_create(&labels).inc();
+    }
+
+    fn count_opened(&self, kind: Kind, route: &'static str) {
+        let kind = kind.as_str();
+        self.opened
+            .get_or_create(&OpenedLabels { kind, route })
+            .inc();
     }
 
     pub(crate) fn unknown_message(&self) {
@@ -235,12 +249,13 @@ mod tests {
             origin: Origin::Target,
             reason: Reason::TargetReset,
         };
-        metrics.ended(Kind::Forward, cause);
+        metrics.never_opened(Kind::Forward, cause);
         let text = metrics.text();
         for line in [
             "tidegate_sessions{state=\"live\"} 1",
             "tidegate_streams{kind=\"forward\",state=\"opening\"} 1",
             "tidegate_streams_opened_total{kind=\"ssh\",route=\"target\"} 1",
+            "tidegate_streams_opened_total{kind=\"forward\",route=\"none\"} 1",
             "tidegate_streams_ended_total{kind=\"forward\",reason=\"TARGET_RESET\",origin=\"target\"} 1",
             "tidegate_stream_bytes_total{direction=\"up\"} 0",
             "tidegate_stream_open_seconds_count{route=\"target\"} 1",

@@ -7,7 +7,7 @@
 //! It runs on the thread of its lane and tells the session what to say on the control stream.
 //! `RelayClose` from the gateway ends it at every step.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tidegate_bridge::{FrameEnd, Handle, Outcome, Plug, RpcKind, SocketEnd, Tunnel};
@@ -38,21 +38,37 @@ pub(crate) enum Report {
 /// How its session ends a relay.
 #[derive(Debug)]
 pub(crate) struct Leash {
-    cancel: CancellationToken,
+    cancel: Cancel,
     handle: Handle,
+}
+
+/// Ends a relay that is no tunnel yet, and says why.
+#[derive(Clone, Debug, Default)]
+struct Cancel {
+    token: CancellationToken,
+    why: Arc<OnceLock<Cause>>,
+}
+
+impl Cancel {
+    fn because(&self, why: Cause) {
+        self.why.get_or_init(|| why);
+        self.token.cancel();
+    }
 }
 
 impl Leash {
     /// The gateway ended the relay, or was lost: stops at whichever step it is.
     pub(crate) fn told(&self, end: End) {
+        let why = end.cause();
         self.handle.told(Side::Downstream, Rank::Typed, end);
-        self.cancel.cancel();
+        self.cancel.because(why);
     }
 
     /// Ends it by our own decision.
     pub(crate) fn close(&self, end: End) {
+        let why = end.cause();
         self.handle.close(end);
-        self.cancel.cancel();
+        self.cancel.because(why);
     }
 }
 
@@ -73,7 +89,7 @@ pub(crate) struct Relay {
     channel: ChannelId,
     target: Target,
     dial_timeout: Option<Duration>,
-    cancel: CancellationToken,
+    cancel: Cancel,
     reports: mpsc::Sender<Report>,
 }
 
@@ -87,7 +103,7 @@ impl Relay {
         open: RelayOpen,
         reports: mpsc::Sender<Report>,
     ) -> (Self, Leash) {
-        let cancel = CancellationToken::new();
+        let cancel = Cancel::default();
         let leash = Leash {
             cancel: cancel.clone(),
             handle: stream.handle().clone(),
@@ -115,7 +131,10 @@ impl Relay {
         let plug = match dialled {
             Some(Ok(plug)) => plug,
             Some(Err(end)) => return self.refuse(end).await,
-            None => return self.report(Report::Ended(self.channel.clone(), None)).await,
+            None => {
+                self.never_opened(self.why());
+                return self.report(Report::Ended(self.channel.clone(), None)).await;
+            }
         };
         self.context
             .metrics
@@ -125,7 +144,10 @@ impl Relay {
         match self.unless_cancelled(self.claim()).await {
             Some(Ok((send, head))) => self.tunnel(plug, send, head).await,
             Some(Err(end)) => self.give_up(end).await,
-            None => self.report(Report::Ended(self.channel.clone(), None)).await,
+            None => {
+                self.count(self.why());
+                self.report(Report::Ended(self.channel.clone(), None)).await;
+            }
         }
     }
 
@@ -187,7 +209,7 @@ impl Relay {
 
     /// The target could not be connected.
     async fn refuse(self, end: End) {
-        self.count(end.cause());
+        self.never_opened(end.cause());
         tracing::debug!(channel = %self.channel, target = %self.target, %end, "stream refused");
         let end = end.via(&self.context.hop).on(self.channel.clone());
         self.report(Report::Dialled(self.channel.clone(), Err(end)))
@@ -221,6 +243,20 @@ impl Relay {
         self.context.metrics.ended(self.stream.kind(), cause);
     }
 
+    fn never_opened(&self, cause: Cause) {
+        let kind = self.stream.kind();
+        self.context.metrics.never_opened(kind, cause);
+    }
+
+    /// Why the relay was cancelled.
+    fn why(&self) -> Cause {
+        let told = self.cancel.why.get().copied();
+        told.unwrap_or(Cause::Reset {
+            origin: Origin::Supervisor,
+            reason: Reason::InternalError,
+        })
+    }
+
     /// Waits while the session has much to do: that slows this relay and no other. A session that is
     /// gone needs to know nothing.
     async fn report(&self, report: Report) {
@@ -228,6 +264,6 @@ impl Relay {
     }
 
     async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        self.cancel.run_until_cancelled(work).await
+        self.cancel.token.run_until_cancelled(work).await
     }
 }

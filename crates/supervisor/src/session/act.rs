@@ -17,7 +17,7 @@ use super::Session;
 use crate::Phase;
 use crate::memory;
 use crate::relay::{Relay, Report, Terms};
-use crate::streams::Kind;
+use crate::streams::{Kind, Stream};
 
 impl Session {
     pub(super) fn act(&mut self, action: SupervisorAction) {
@@ -65,14 +65,13 @@ impl Session {
         let Some(terms) = self.terms.clone() else {
             return;
         };
-        if let Some(end) = memory::refusal(&self.context) {
-            return self.refuse(open.channel, end);
-        }
-        let limit = self.context.config.max_streams;
-        let Some(stream) = self.context.streams.enter(Kind::of(&open.target), limit) else {
-            let message = format!("the supervisor has {limit} streams open, as many as it may");
-            let end = End::new(Origin::Supervisor, Reason::LimitStreams, message);
-            return self.refuse(open.channel, end);
+        let kind = Kind::of(&open.target);
+        let stream = match self.admit(kind) {
+            Ok(stream) => stream,
+            Err(end) => {
+                self.context.metrics.never_opened(kind, end.cause());
+                return self.refuse(open.channel, end);
+            }
         };
         let lane = self.lanes.get(open.lane);
         let shard = lane.shard().clone();
@@ -81,6 +80,17 @@ impl Session {
         let (relay, leash) = Relay::new(context, terms, lane, stream, open, self.reporter.clone());
         self.relays.insert(channel, leash);
         shard.spawn("relay", self.context.relays.track_future(relay.run()));
+    }
+
+    fn admit(&self, kind: Kind) -> Result<Stream, End> {
+        if let Some(end) = memory::refusal(&self.context) {
+            return Err(end);
+        }
+        let limit = self.context.config.max_streams;
+        self.context.streams.enter(kind, limit).ok_or_else(|| {
+            let message = format!("the supervisor has {limit} streams open, as many as it may");
+            End::new(Origin::Supervisor, Reason::LimitStreams, message)
+        })
     }
 
     pub(super) fn take(&mut self, report: Report) {
