@@ -114,7 +114,7 @@ pub(crate) async fn execute(cli: Cli, console: &Console) -> Result<(), Failure> 
         #[cfg(all(unix, feature = "daemons"))]
         Command::Daemons(command) => crate::daemons::run(command, console).await,
         Command::PortForward(args) => forward::run(args, global, console).await,
-        Command::Connect(args) => connect::run(&args, global).await,
+        Command::Connect(args) => connect::run(&args, global, console).await,
         Command::Sandboxes(args) => sandboxes::run(args, global, console).await,
         Command::Sessions(args) => sessions::run(args, global, console).await,
         Command::Streams(args) => streams::run(args, global, console).await,

@@ -11,6 +11,7 @@ use self::stdio::{Input, Output, Word};
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::forward::spec::parse_target;
+use crate::output::Console;
 use crate::{settings, signals};
 
 /// Join stdin and stdout to a port in a sandbox
@@ -30,22 +31,28 @@ pub(crate) struct Args {
     target: Target,
 }
 
-pub(crate) async fn run(args: &Args, global: &Global) -> Result<(), Failure> {
-    let client = settings::client(global)?;
+pub(crate) async fn run(args: &Args, global: &Global, console: &Console) -> Result<(), Failure> {
     let word = Word::default();
-    let (input, output) = (Input::new(&word), Output::new(&word));
-    tokio::select! {
-        done = join(&client, args, input, output) => match done {
-            // Whoever read what the target sends has gone, and knows it.
-            Err(Failure::End { end, .. })
-                if end.reason == Reason::ClientReset && word.is_reader_gone() =>
-            {
-                Err(Failure::Said)
-            }
-            done => done,
-        },
+    let joined = async {
+        let client = settings::client(global)?;
+        join(&client, args, Input::new(&word), Output::new(&word)).await
+    };
+    let outcome = tokio::select! {
+        outcome = joined => outcome,
         stopped = signals::told_to_stop() => Err(stopped),
-    }
+    };
+    outcome.map_err(|failure| match failure {
+        // Whoever read what the target sends has gone, and knows it.
+        Failure::End { end, .. } if end.reason == Reason::ClientReset && word.is_reader_gone() => {
+            Failure::Said
+        }
+        // Stdout is the target's: not even JSON may be written there.
+        Failure::End { .. } | Failure::Local(_) => {
+            console.sentence(&failure);
+            Failure::Said
+        }
+        Failure::OutputClosed | Failure::Said | Failure::Stopped(_) => failure,
+    })
 }
 
 async fn join<R, W>(client: &Client, args: &Args, input: R, output: W) -> Result<(), Failure>

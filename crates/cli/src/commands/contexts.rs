@@ -75,7 +75,7 @@ fn add(name: String, global: &Global, console: &Console) -> Result<(), Failure> 
     check(&context)?;
     let current = Contexts::update(|contexts| {
         contexts.all.insert(name.clone(), context);
-        Ok(contexts.current.get_or_insert(name.clone()).clone())
+        Ok(contexts.current.get_or_insert_with(|| name.clone()).clone())
     })?;
     let is_current = current == name;
     let note = if is_current {

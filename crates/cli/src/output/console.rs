@@ -63,12 +63,17 @@ impl Console {
         let _ = write(stderr().lock(), &format!("{text}\n"));
     }
 
-    /// Says why it did not work: a sentence for a person and, if one listens, an object for a
-    /// program.
-    pub(crate) fn failure(&self, failure: &Failure) -> Result<(), Failure> {
+    /// Says why it did not work, to a person.
+    pub(crate) fn sentence(&self, failure: &Failure) {
         if let Some(sentence) = failure.sentence() {
             self.note(format_args!("{} {sentence}", self.err.red("error:")));
         }
+    }
+
+    /// Says why it did not work: a sentence for a person and, if one listens, an object for a
+    /// program.
+    pub(crate) fn failure(&self, failure: &Failure) -> Result<(), Failure> {
+        self.sentence(failure);
         match failure.json().filter(|_| self.is_json()) {
             Some(value) => self.json(&value),
             None => Ok(()),

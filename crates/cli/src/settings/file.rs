@@ -110,7 +110,7 @@ impl Contexts {
 
     /// Replaces the file in one step; only its owner may read it.
     fn write(&self, path: &Path) -> std::io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = path.parent().unwrap_or_else(|| Path::new("."));
         let text = toml::to_string(self).map_err(std::io::Error::other)?;
         let mut file = NamedTempFile::new_in(folder)?;
         write!(file, "{HEAD}{text}")?;

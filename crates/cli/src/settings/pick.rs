@@ -110,7 +110,7 @@ fn context(
         return Ok((rank, Context::default()));
     }
     let mut contexts = contexts()?;
-    let Some(name) = named.or(contexts.current.take()) else {
+    let Some(name) = named.or_else(|| contexts.current.take()) else {
         return Ok((rank, Context::default()));
     };
     let context = contexts.all.remove(&name);

@@ -17,7 +17,7 @@ pub(super) enum Saw {
 impl Saw {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
-            Self::End => "end of file",
+            Self::End => "EOF",
             Self::Reset => "reset",
         }
     }

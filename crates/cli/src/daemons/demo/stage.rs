@@ -75,10 +75,10 @@ impl Stage {
 
     /// A line that shows who is who.
     pub(super) fn picture(&self) -> String {
-        let id = |part: &Part| part.child.id().unwrap_or_default();
+        let id = |part: &Part| format!("pid {}", part.child.id().unwrap_or_default());
         format!(
             "client --> port-forward --> gateway --> supervisor --> target\n\
-             here       process {:<8} {:<11} {:<14} here",
+             here       {:<16} {:<11} {:<14} here",
             id(&self.forward),
             id(&self.gateway),
             id(&self.supervisor),

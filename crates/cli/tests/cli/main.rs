@@ -1,0 +1,9 @@
+//! The program `tidegate` from outside: real processes, real sockets, what scripts and people see.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod commands;
+mod connect;
+mod dev_and_demo;
+mod forward;
+mod house;
