@@ -201,14 +201,7 @@ impl Answer {
         self.advance().await;
         match self {
             Self::Over(outcome) => outcome,
-            Self::Open(_, mut inbox) => {
-                match wait::within(GENEROUS, "an end", inbox.rest()).await {
-                    (_, Received::Trailers(trailers)) => {
-                        Outcome::from_headers(&trailers).expect("a status")
-                    }
-                    (_, other) => panic!("expected a status, got {other:?}"),
-                }
-            }
+            Self::Open(_, mut inbox) => status(&mut inbox).await,
             Self::Waiting(_) => panic!("it was advanced"),
         }
     }
@@ -324,9 +317,9 @@ impl Supervisor {
         self.claim(self.relay_init(&open.channel_id)).await
     }
 
-    /// The status with which the session ends.
-    pub async fn outcome(self) -> Outcome {
-        Answer::Open(self.headers, self.inbox).outcome().await
+    /// The status with which the session ends. Its connection stays.
+    pub async fn outcome(&mut self) -> Outcome {
+        status(&mut self.inbox).await
     }
 
     /// Shows that the session works, and that nothing was said on it meanwhile.
@@ -388,6 +381,14 @@ impl Relay {
                 .expect("a payload"),
             other => panic!("expected a frame, got {other:?}"),
         }
+    }
+}
+
+/// Reads to the end, which must be a status.
+async fn status(inbox: &mut Inbox) -> Outcome {
+    match wait::within(GENEROUS, "an end", inbox.rest()).await {
+        (_, Received::Trailers(trailers)) => Outcome::from_headers(&trailers).expect("a status"),
+        (_, other) => panic!("expected a status, got {other:?}"),
     }
 }
 

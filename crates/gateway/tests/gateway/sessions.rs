@@ -177,7 +177,7 @@ async fn ss_01_the_newest_session_wins_and_the_old_one_s_end_changes_nothing() {
     for _ in 0..20 {
         let (forward, relay) = path(&client, &mut current, "known").await;
         let successor = Supervisor::connect(gateway.addr, "known").await;
-        let old = std::mem::replace(&mut current, successor);
+        let mut old = std::mem::replace(&mut current, successor);
         let outcome = old.outcome().await;
         is(&outcome, Code::Unavailable, "SUPERSEDED");
         assert!(outcome.message.contains("raw"), "{outcome:?}");
