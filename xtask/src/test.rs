@@ -12,10 +12,10 @@ use crate::workspace::Workspace;
 const UNIT: &str = "not package(tidegate-e2e)";
 
 /// Real binaries, real programs: minutes.
-const E2E: &str = "package(tidegate-e2e) and not test(/(^|::)foreign/)";
+const E2E: &str = "package(tidegate-e2e) and not binary(foreign)";
 
-/// Real binaries, other people's clients: modules and tests whose name begins with `foreign`.
-const FOREIGN: &str = "package(tidegate-e2e) and test(/(^|::)foreign/)";
+/// Real binaries, other people's clients: `e2e/tests/foreign`.
+const FOREIGN: &str = "package(tidegate-e2e) and binary(foreign)";
 
 /// Runs the parts that `arguments` ask for: `--fast`, `--e2e`, or both. What follows `--` goes to
 /// the test runner.

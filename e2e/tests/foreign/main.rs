@@ -1,0 +1,23 @@
+//! Other people's clients against real daemons: they hold no line of ours, so they tell whether the
+//! wire is what we say.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod grpcurl;
+mod node;
+mod python;
+
+use std::path::{Path, PathBuf};
+
+use tidegate_e2e::{Options, Topology, World};
+
+/// The usual programs, and a gateway that knows from its first moment which sandboxes there are.
+async fn world(topology: Topology) -> World {
+    World::start(topology, Options::new().gateway("restart_grace", "0s")).await
+}
+
+/// A file beside these tests.
+fn beside(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/foreign")
+        .join(name)
+}
