@@ -36,13 +36,17 @@ const PROBE_EVERY: Duration = Duration::from_secs(10);
 const PROBES: u32 = 3;
 
 /// Prepares a TCP socket for a stream: it resets when it is dropped, sends small writes at once and
-/// notices a host that is gone.
+/// notices a host that is gone. A socket that is yet to be connected is best prepared before, since
+/// the attempt may be given up after it has succeeded.
 ///
 /// # Errors
 ///
 /// When the socket does not take an option; it is then not fit for use.
-pub fn harden(stream: &TcpStream) -> io::Result<()> {
-    let socket = SockRef::from(stream);
+pub fn harden<'a, S>(socket: &'a S) -> io::Result<()>
+where
+    SockRef<'a>: From<&'a S>,
+{
+    let socket = SockRef::from(socket);
     socket.set_linger(Some(Duration::ZERO))?;
     socket.set_tcp_nodelay(true)?;
     let probes = TcpKeepalive::new().with_time(PROBE_AFTER);

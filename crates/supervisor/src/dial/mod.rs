@@ -15,7 +15,7 @@ use std::time::Duration;
 use tidegate_bridge::{Plug, harden};
 use tidegate_lifecycle::Target;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::failure::{end, reason};
@@ -77,8 +77,6 @@ impl Dialer {
             return Err(not_allowed(host, port, &addresses).into());
         }
         let stream = connect_first(&allowed, by).await?;
-        harden(&stream)
-            .map_err(|error| end(Reason::TargetReset, &stream_name(host, port), &error))?;
         Ok(Plug::Tcp(Arc::new(stream)))
     }
 
@@ -127,7 +125,7 @@ async fn connect_first(addresses: &[SocketAddr], by: Instant) -> Result<TcpStrea
     for (index, address) in addresses.iter().enumerate() {
         let others = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
         let share = by.saturating_duration_since(Instant::now()) / others;
-        let failure = match timeout(share, TcpStream::connect(address)).await {
+        let failure = match timeout(share, connect(*address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => match reason(&error) {
                 Reason::DialTimeout => Failure::Late,
@@ -143,6 +141,17 @@ async fn connect_first(addresses: &[SocketAddr], by: Instant) -> Result<TcpStrea
         }
     }
     Err(told.unwrap_or(Failure::Late))
+}
+
+/// Connects a socket that resets from the beginning: a dial that is given up may have succeeded
+/// already.
+async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    harden(&socket)?;
+    socket.connect(address).await
 }
 
 /// How much a failure tells, compared with that of another address of the same name.

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UnixListener};
 
 use super::*;
@@ -32,6 +33,16 @@ async fn reaches(listener: &TcpListener, host: &str) {
 async fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     listener.local_addr().unwrap().port()
+}
+
+#[tokio::test]
+async fn a_dial_that_is_given_up_leaves_a_reset_and_no_end() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let dial = connect(listener.local_addr().unwrap());
+    let _ = timeout(Duration::ZERO, dial).await; // the kernel connects whether we look or not
+    let (mut accepted, _) = listener.accept().await.unwrap();
+    let end = accepted.read(&mut [0]).await.unwrap_err();
+    assert_eq!(end.kind(), io::ErrorKind::ConnectionReset);
 }
 
 #[tokio::test]
@@ -98,7 +109,7 @@ async fn a_name_without_an_address_is_unreachable() {
 
 #[tokio::test]
 async fn the_shorter_limit_counts() {
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let hole = socket.listen(1).unwrap();
     let address = hole.local_addr().unwrap();
