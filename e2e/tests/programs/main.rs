@@ -6,6 +6,7 @@ mod git;
 mod http;
 mod postgres;
 mod redis;
+mod ssh;
 mod websocket;
 mod words;
 
