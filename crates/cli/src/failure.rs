@@ -49,6 +49,10 @@ pub(crate) enum Trouble {
     /// The system refused something else.
     System,
     /// A part did not do what it promises.
+    #[cfg_attr(
+        not(all(unix, feature = "daemons")),
+        expect(dead_code, reason = "only the demonstration looks")
+    )]
     Promise,
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use self::context::DevContext;
 use super::start;
 use crate::failure::{Failure, Trouble};
-use crate::output::Console;
+use crate::output::{Console, Style};
 use crate::settings::DEFAULT_LISTEN;
 use crate::signals;
 
@@ -120,47 +120,59 @@ fn announce(
             "context": named,
         }));
     }
-    let style = console.style();
-    let flags = match context {
-        Ok(_) => String::new(),
-        Err(_) => format!(" --gateway {url}"),
+    console.line(page(url, sandbox, context, console.style()))
+}
+
+/// What is there, and what to do with it.
+fn page(
+    url: &str,
+    sandbox: &SandboxName,
+    context: &Result<DevContext, Failure>,
+    style: Style,
+) -> String {
+    let (context, context_note, flags) = match context {
+        Ok(context) => (DevContext::NAME, context.note(), String::new()),
+        Err(failure) => (
+            "none",
+            failure.sentence().unwrap_or_default(),
+            format!(" --gateway {url}"),
+        ),
     };
-    let context = match context {
-        Ok(context) => context.told(),
-        Err(failure) => format!("none: {}", failure.sentence().unwrap_or_default()),
-    };
-    let line = |command: &str, does: &str| {
-        let command = format!("tidegate{flags} {command}");
+    let width = [url.len(), sandbox.as_str().len(), context.len()];
+    let width = width.into_iter().max().unwrap_or_default();
+    let fact = |what: &str, value: &str, note: &str| {
         format!(
-            "  {} {}\n",
-            style.bold(&format!("{command:<44}")),
+            "  {}  {value:<width$}  {}\n",
+            style.dim(what),
+            style.dim(note)
+        )
+    };
+    let command = |rest: String, does: &str| {
+        let command = format!("tidegate{flags} {rest}");
+        format!(
+            "  {}  {}\n",
+            style.bold(&format!("{command:<40}")),
             style.dim(does)
         )
     };
-    let tries = [
-        line(
-            &format!("port-forward {sandbox} 8080:80"),
-            "# 127.0.0.1:8080 -> its port 80",
+    [
+        format!(
+            "{} until Ctrl-C.\n\n",
+            style.green("Tidegate runs on this machine")
         ),
-        line(
-            &format!("connect {sandbox} 22"),
-            "# stdin and stdout <-> its port 22",
+        fact("gateway", url, "plaintext, loopback only"),
+        fact("sandbox", sandbox.as_str(), "this machine's own loopback"),
+        fact("context", context, &context_note),
+        "\nTry, in another terminal:\n\n".to_owned(),
+        command(
+            format!("port-forward {sandbox} 8080:80"),
+            "127.0.0.1:8080 -> its port 80",
         ),
-        line("streams", "# what is open"),
-    ];
-    console.line(format_args!(
-        "{} on this machine, for as long as this command does.\n\n  \
-         {} {url}  {}\n  \
-         {} {sandbox}  {}\n  \
-         {} {context}\n\n\
-         Try, in another terminal:\n\n{}\n\
-         Ctrl-C ends it.",
-        style.green("Tidegate runs"),
-        style.dim("gateway"),
-        style.dim("(plaintext, loopback only)"),
-        style.dim("sandbox"),
-        style.dim("(this machine's own loopback)"),
-        style.dim("context"),
-        tries.concat(),
-    ))
+        command(
+            format!("connect {sandbox} 22"),
+            "stdin and stdout <-> its port 22",
+        ),
+        command("streams".to_owned(), "what is open"),
+    ]
+    .concat()
 }

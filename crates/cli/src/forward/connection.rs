@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidegate_client::{End, Handle, Plug, Side, SocketEnd, StreamId, harden};
+use tidegate_client::{Client, End, Handle, Plug, Side, SocketEnd, StreamId};
 use tokio::net::TcpStream;
 
 use super::Forward;
@@ -11,21 +11,17 @@ use super::event::{Connection, Ended, Event};
 use super::link::Concern;
 
 impl Forward {
-    /// Carries what the socket brings into the sandbox and back. Dropping the future resets the
-    /// socket.
-    pub(super) async fn carry(self: Arc<Self>, socket: TcpStream, on: Connection) {
-        if let Err(error) = harden(&socket) {
-            tracing::debug!(%error, peer = %on.peer, "a connection was gone before it began");
-            return;
-        }
+    /// Carries what the socket, which is hardened, brings into the sandbox and back. Dropping the
+    /// future resets it.
+    pub(super) async fn carry(self: Arc<Self>, client: Client, socket: TcpStream, on: Connection) {
         let born = Instant::now();
         let local = SocketEnd::new(
             Side::Downstream,
             Plug::Tcp(Arc::new(socket)),
-            self.client.buffered(),
+            client.buffered(),
         );
         let handle = Handle::new(born);
-        let opening = self.client.tunnel(
+        let opening = client.tunnel(
             &self.sandbox,
             on.target.clone(),
             local,

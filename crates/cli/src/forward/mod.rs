@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `spec` | reads what is to lead where |
 //! | `listen` | binds all of it, before anybody is asked anything |
+//! | `lanes` | the threads that carry connections |
 //! | `connection` | one local connection, from accept to its end |
 //! | `link` | whether the way is there, told once when it changes (pure) |
 //! | `watch` | asks the gateway now and then, so that an idle forward knows too |
@@ -11,6 +12,7 @@
 
 mod connection;
 mod event;
+mod lanes;
 mod link;
 mod listen;
 mod reporter;
@@ -19,15 +21,17 @@ mod watch;
 pub(crate) mod spec;
 
 use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tidegate_client::{Client, Reason, SandboxName};
+use tidegate_client::{Client, Reason, SandboxName, harden};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use self::event::{Connection, Event};
+use self::lanes::Lanes;
 use self::listen::Local;
 use self::reporter::Reporter;
 use self::spec::{Bind, Spec};
@@ -62,12 +66,18 @@ pub(crate) struct Args {
     /// Exit with 1 when the sandbox is deleted
     #[arg(long)]
     exit_on_loss: bool,
+
+    /// Threads that carry connections [default: half the cores, at most 4]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
 }
 
 pub(crate) async fn run(args: Args, global: &Global, console: &Console) -> Result<(), Failure> {
     // Before anything is asked of anybody: a port in use leaves no trace at the gateway.
     let locals = listen::bind_all(&args.specs, &args.address)?;
-    let client = settings::client(global)?;
+    let config = settings::config(global)?;
+    let client = settings::client_of(&config)?;
+    let lanes = Lanes::new(args.threads, &client, || settings::client_of(&config))?;
     let (reporter, mut printing) =
         Reporter::start(args.sandbox.clone(), global.verbose > 0, *console);
     let forward = Arc::new(Forward {
@@ -76,24 +86,35 @@ pub(crate) async fn run(args: Args, global: &Global, console: &Console) -> Resul
         reporter,
         look: Notify::new(),
     });
-    let mut connections = JoinSet::new();
+    let mut carried = Carried {
+        lanes,
+        connections: JoinSet::new(),
+    };
     let outcome = tokio::select! {
-        failure = forward.serve(&locals, args.exit_on_loss, &mut connections) => Err(failure),
+        failure = forward.serve(&locals, args.exit_on_loss, &mut carried) => Err(failure),
         stopped = signals::told_to_stop() => Err(stopped),
         printed = printing.ended() => return printed,
     };
     // What is open is reset here, and the gateway is told as soon as the connection to it has its
     // turn. Nobody waits for that: to exit says the same.
-    connections.shutdown().await;
+    carried.connections.shutdown().await;
     tokio::task::yield_now().await;
     drop(forward);
     printing.finish().await;
     outcome
 }
 
+/// The connections, and the threads that they run on.
+#[derive(Debug)]
+struct Carried {
+    lanes: Lanes,
+    connections: JoinSet<()>,
+}
+
 /// What the connections share.
 #[derive(Debug)]
 struct Forward {
+    /// Asks; what carries connections is the lanes'.
     client: Client,
     sandbox: SandboxName,
     reporter: Reporter,
@@ -107,7 +128,7 @@ impl Forward {
         self: &Arc<Self>,
         locals: &[Local],
         exit_on_loss: bool,
-        connections: &mut JoinSet<()>,
+        carried: &mut Carried,
     ) -> Failure {
         let asked = self.ask().await;
         let absent = match asked {
@@ -128,26 +149,31 @@ impl Forward {
         }
         tokio::select! {
             failure = self.watch(exit_on_loss) => failure,
-            never = self.accept(locals, connections) => match never {},
+            never = self.accept(locals, carried) => match never {},
         }
     }
 
-    async fn accept(
-        self: &Arc<Self>,
-        locals: &[Local],
-        connections: &mut JoinSet<()>,
-    ) -> Infallible {
+    async fn accept(self: &Arc<Self>, locals: &[Local], carried: &mut Carried) -> Infallible {
+        let Carried { lanes, connections } = carried;
         let mut accepting: FuturesUnordered<_> = locals.iter().map(Local::accept).collect();
         loop {
             tokio::select! {
                 Some((local, socket, peer)) = accepting.next() => {
                     accepting.push(local.accept());
+                    // From the first moment on: killed, we must not seem to have finished.
+                    if let Err(error) = harden(&socket) {
+                        tracing::debug!(%error, %peer, "a connection was gone before it began");
+                        continue;
+                    }
                     let on = Connection {
                         local: local.address,
                         peer,
                         target: local.target.clone(),
                     };
-                    connections.spawn(Arc::clone(self).carry(socket, on));
+                    let forward = Arc::clone(self);
+                    lanes.spawn(connections, socket, |client, socket| {
+                        forward.carry(client, socket, on)
+                    });
                 }
                 Some(_) = connections.join_next() => {}
             }

@@ -10,7 +10,7 @@ mod folder;
 mod pick;
 
 pub(crate) use self::file::{Context, Contexts};
-pub(crate) use self::pick::client;
+pub(crate) use self::pick::{client, client_of, config};
 
 /// Where `tidegate dev` listens, and where a gateway is looked for when nobody says anything.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7070";

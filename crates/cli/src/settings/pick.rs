@@ -20,7 +20,7 @@ enum Rank {
 
 /// The variables that matter, read once.
 #[derive(Debug, Default)]
-pub(crate) struct Environment {
+struct Environment {
     gateway: Option<String>,
     context: Option<String>,
     token: Option<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// Reads them. One that is empty counts as unset.
-    pub(crate) fn read() -> Self {
+    fn read() -> Self {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
             gateway: variable("TIDEGATE_GATEWAY"),
@@ -44,9 +44,27 @@ impl Environment {
 ///
 /// When something that was said cannot be used.
 pub(crate) fn client(global: &Global) -> Result<Client, Failure> {
+    client_of(&config(global)?)
+}
+
+/// The gateway that is meant, and the credentials for it.
+///
+/// # Errors
+///
+/// When something that was said cannot be used.
+pub(crate) fn config(global: &Global) -> Result<Config, Failure> {
     let config = pick(global, &Environment::read(), Contexts::load)?;
     tracing::debug!(gateways = ?config.gateways, "the gateway is known");
-    Client::new(&config).map_err(|error| Failure::settings(error, ""))
+    Ok(config)
+}
+
+/// A client, which shares its connections with its clones only.
+///
+/// # Errors
+///
+/// When a URL, a certificate or a proxy cannot be used.
+pub(crate) fn client_of(config: &Config) -> Result<Client, Failure> {
+    Client::new(config).map_err(|error| Failure::settings(error, ""))
 }
 
 /// Puts together what was said. The file is read only if it can matter.
@@ -54,7 +72,7 @@ pub(crate) fn client(global: &Global) -> Result<Client, Failure> {
 /// # Errors
 ///
 /// When a context or a file that is named does not exist.
-pub(crate) fn pick(
+fn pick(
     global: &Global,
     environment: &Environment,
     contexts: impl FnOnce() -> Result<Contexts, Failure>,

@@ -50,7 +50,8 @@ pub(super) fn reset(stream: TcpStream) -> io::Result<()> {
     stream.set_zero_linger()
 }
 
-fn is_reset(error: &io::Error) -> bool {
+/// Whether the other side is gone without an end.
+pub(super) fn is_reset(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe

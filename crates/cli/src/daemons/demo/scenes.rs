@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::ends::{pattern, read_out, reset, write_on};
+use super::ends::{Saw, is_reset, pattern, read_out, reset, write_on};
 use super::stage::Stage;
 
 type Played<'a> = Pin<Box<dyn Future<Output = io::Result<String>> + 'a>>;
@@ -130,8 +130,12 @@ async fn client_resets(stage: &Stage) -> io::Result<String> {
 }
 
 async fn refused(stage: &Stage) -> io::Result<String> {
-    let mut client = stage.connect_to_nothing().await?;
-    let (data, saw) = read_out(&mut client).await?;
+    let (data, saw) = match stage.connect_to_nothing().await {
+        Ok(mut client) => read_out(&mut client).await?,
+        // So fast that it was never open.
+        Err(error) if is_reset(&error) => (Vec::new(), Saw::Reset),
+        Err(error) => return Err(error),
+    };
     Ok(format!("client: {} bytes, {}", data.len(), saw.as_str()))
 }
 

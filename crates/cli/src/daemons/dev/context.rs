@@ -36,13 +36,10 @@ impl DevContext {
     }
 
     /// A note for people.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn note(&self) -> String {
         match &self.before {
-            None => format!("{}  (current: other commands need no flags)", Self::NAME),
-            Some(before) => format!(
-                "{}  (current until this ends, then {before} again)",
-                Self::NAME
-            ),
+            None => "current: other commands need no flags".to_owned(),
+            Some(before) => format!("current until this ends, then {before} again"),
         }
     }
 
