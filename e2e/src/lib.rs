@@ -16,11 +16,13 @@
 //! | [`forward`] | a local port that leads to a target, through the command line or the SDK |
 //! | [`raw`] | clients and supervisors that do as they are told, frame by frame |
 //! | [`measure`] | round trips and rates |
+//! | [`balancer`] | nginx and HAProxy before the gateway |
 //! | [`tools`] | other people's programs, started and asked |
 //!
 //! Cases that take long at their full size run at a smaller one, and at the full one with
 //! `TIDEGATE_E2E_FULL=1`.
 
+pub mod balancer;
 mod credentials;
 mod daemon;
 pub mod forward;

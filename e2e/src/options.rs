@@ -13,6 +13,7 @@ pub struct Options {
     pub(crate) supervisor_proxy: bool,
     pub(crate) no_supervisor: bool,
     pub(crate) one_cpu: bool,
+    pub(crate) foreign_hops: bool,
     pub(crate) via: Option<Via>,
     pub(crate) expected: Vec<String>,
 }
@@ -62,6 +63,13 @@ impl Options {
     /// Lets gateways and supervisor run on one CPU.
     pub fn one_cpu(mut self) -> Self {
         self.one_cpu = true;
+        self
+    }
+
+    /// Leaves descriptors and sockets out of what must be as before: other people's proxies keep
+    /// connections for later. Streams must be gone all the same.
+    pub fn foreign_hops(mut self) -> Self {
+        self.foreign_hops = true;
         self
     }
 

@@ -290,6 +290,9 @@ impl World {
         if self.supervisor.is_some() {
             within(GENEROUS, "every lane to be used", self.warm_up()).await;
         }
+        if self.options.foreign_hops {
+            return;
+        }
         for gateway in &self.gateways {
             settle::connections_end(&gateway.daemon, self.supervisor.as_ref()).await;
         }
@@ -456,18 +459,13 @@ impl Drop for World {
 }
 
 impl World {
-    /// What the programs have written, for whoever reads why a test failed.
+    /// What the programs have written last, for whoever reads why a test failed.
     fn tell(&self) {
-        use std::io::Write;
-        let mut stderr = std::io::stderr();
         let running = self.daemons().into_iter().map(Daemon::process);
-        for process in running.chain(&self.ended) {
-            let _ = writeln!(stderr, "{process}"); // nobody is left to be told of its failure
-        }
-        for forward in self.forwards_mut().iter() {
-            if let Some(process) = forward.process() {
-                let _ = writeln!(stderr, "{process}");
-            }
+        let forwards = self.forwards_mut().clone();
+        let commands = forwards.iter().filter_map(Forward::process);
+        for process in running.chain(&self.ended).chain(commands) {
+            journal::tell(process);
         }
     }
 }

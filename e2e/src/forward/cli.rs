@@ -1,6 +1,5 @@
 //! A forward made of the shipped command.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -61,12 +60,11 @@ fn command(access: &Access, target: &str) -> Command {
 
 /// Reads events until the command ends.
 async fn follow(events: Output, reporter: Reporter) {
-    let mut opened = HashMap::new();
     let mut known = 0;
     while let Some(lines) = events.beyond(known).await {
         known += lines.len();
         for line in &lines {
-            if let Some((peer, closed)) = read(line, &mut opened) {
+            if let Some((peer, closed)) = read(line) {
                 reporter.send_modify(|reports| {
                     reports.insert(peer, closed);
                 });
@@ -75,29 +73,21 @@ async fn follow(events: Output, reporter: Reporter) {
     }
 }
 
-/// Reads one event; those that say who has opened are remembered.
-fn read(line: &str, opened: &mut HashMap<String, SocketAddr>) -> Option<(SocketAddr, Closed)> {
+/// Reads one event, if it is the end of a connection.
+fn read(line: &str) -> Option<(SocketAddr, Closed)> {
     let event: Value = serde_json::from_str(line).ok()?;
+    if event["event"] != "closed" {
+        return None;
+    }
     let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
     let number = |key: &str| event[key].as_u64().unwrap_or_default();
-    let peer = text("peer").parse().ok();
-    match event["event"].as_str()? {
-        "opened" => {
-            opened.insert(text("id"), peer?);
-            None
-        }
-        "closed" => {
-            let peer = opened.remove(&text("id")).or(peer)?;
-            let closed = Closed {
-                reason: text("reason"),
-                origin: text("origin"),
-                bytes_up: number("bytesUp"),
-                bytes_down: number("bytesDown"),
-            };
-            Some((peer, closed))
-        }
-        _ => None,
-    }
+    let closed = Closed {
+        reason: text("reason"),
+        origin: text("origin"),
+        bytes_up: number("bytesUp"),
+        bytes_down: number("bytesDown"),
+    };
+    Some((text("peer").parse().ok()?, closed))
 }
 
 pub(super) async fn idle(

@@ -66,6 +66,7 @@ impl Listener {
         if thread.is_some_and(|thread| thread.join().is_err()) {
             panic!("the forward's thread panicked; its message is above");
         }
+        self.open.store(0, Ordering::Relaxed);
     }
 
     pub(super) async fn idle(&self, bound: Duration) -> Result<(), String> {

@@ -70,7 +70,7 @@ impl Client {
 }
 
 /// An init of the world's sandbox.
-pub(super) fn init(target: SocketAddr, capabilities: &[&str]) -> ForwardInit {
+pub fn init(target: SocketAddr, capabilities: &[&str]) -> ForwardInit {
     ForwardInit {
         sandbox: SANDBOX.to_owned(),
         tcp: Some(TcpTarget {

@@ -5,7 +5,7 @@ mod client;
 mod connect;
 mod supervisor;
 
-pub use self::client::{Answer, Client, Forward};
+pub use self::client::{Answer, Client, Forward, init};
 pub use self::connect::connect;
 pub use self::supervisor::{Relay, Supervisor};
 

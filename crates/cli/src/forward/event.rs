@@ -92,9 +92,10 @@ impl Event {
                 "local": on.local.to_string(),
                 "peer": on.peer.to_string(),
             }),
-            Self::Closed { id, how, .. } => json!({
+            Self::Closed { id, on, how } => json!({
                 "event": "closed",
                 "id": id.as_ref().map(StreamId::as_str),
+                "peer": on.peer.to_string(),
                 "bytesUp": how.bytes_up,
                 "bytesDown": how.bytes_down,
                 "durationMs": how.duration.as_millis() as u64,
@@ -224,14 +225,14 @@ mod tests {
         );
         check(
             &ended(None),
-            r#"{"event":"closed","id":"s1","bytesUp":3,"bytesDown":5,"durationMs":1500,
-                "reason":"FINISHED","origin":null}"#,
+            r#"{"event":"closed","id":"s1","peer":"127.0.0.1:50000","bytesUp":3,"bytesDown":5,
+                "durationMs":1500,"reason":"FINISHED","origin":null}"#,
         );
         let end = End::new(Origin::Target, Reason::TargetReset, "reset");
         check(
             &ended(Some(end.clone())),
-            r#"{"event":"closed","id":"s1","bytesUp":3,"bytesDown":5,"durationMs":1500,
-                "reason":"TARGET_RESET","origin":"target"}"#,
+            r#"{"event":"closed","id":"s1","peer":"127.0.0.1:50000","bytesUp":3,"bytesDown":5,
+                "durationMs":1500,"reason":"TARGET_RESET","origin":"target"}"#,
         );
         check(
             &Event::Reconnecting { end },
