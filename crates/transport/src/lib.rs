@@ -22,6 +22,7 @@ mod io;
 mod keepalive;
 mod life;
 mod listener;
+mod outbox;
 mod payload;
 mod settings;
 mod shard;

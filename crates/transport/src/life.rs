@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::outbox::Outbox;
 use crate::{Lost, Reason};
 
 /// The state of one connection, shared by its socket, its driver and its streams.
@@ -15,6 +16,7 @@ pub(crate) struct Life {
     moving: AtomicBool,
     reads: AtomicUsize,
     streams: AtomicUsize,
+    outbox: Outbox,
     tls_error: OnceLock<rustls::Error>,
 }
 
@@ -67,6 +69,11 @@ impl Life {
     /// Tells how many streams are open.
     pub(crate) fn streams(&self) -> usize {
         self.streams.load(Ordering::Acquire)
+    }
+
+    /// What the connection has taken for writing.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
     }
 
     /// Notes that bytes arrived.

@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 
+use crate::life::Life;
+
 /// A rope of [`Bytes`] that leaves as one DATA frame, through one `writev`.
 ///
 /// Handed to [`SendHalf::send`](crate::SendHalf::send). From its making to its drop, whether it
@@ -18,6 +20,8 @@ pub struct Payload {
     segments: VecDeque<Bytes>,
     remaining: usize,
     entry: Option<Entry>,
+    /// The connection that has taken it, and as how many bytes.
+    taken: Option<(Arc<Life>, usize)>,
 }
 
 /// What a payload has to take back from the ledger.
@@ -51,6 +55,7 @@ impl Payload {
             segments,
             remaining,
             entry: None,
+            taken: None,
         }
     }
 
@@ -60,7 +65,17 @@ impl Payload {
             segments: VecDeque::new(),
             remaining: 0,
             entry: None,
+            taken: None,
         }
+    }
+}
+
+impl Payload {
+    /// Counts it among what the connection has taken for writing.
+    pub(crate) fn taken_by(mut self, life: &Arc<Life>) -> Self {
+        life.outbox().enter(self.remaining);
+        self.taken = Some((Arc::clone(life), self.remaining));
+        self
     }
 }
 
@@ -102,6 +117,9 @@ impl Drop for Payload {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
             entry.ledger.settle(entry.bytes, self.remaining > 0);
+        }
+        if let Some((life, bytes)) = self.taken.take() {
+            life.outbox().leave(bytes);
         }
     }
 }

@@ -72,7 +72,11 @@ impl Driver {
     }
 
     /// Hands out streams, beginning with `stream`, until the connection ends.
-    pub(super) async fn run(mut self, mut stream: Box<ServerStream>, handlers: Handlers) {
+    pub(super) async fn run(
+        mut self: Box<Self>,
+        mut stream: Box<ServerStream>,
+        handlers: Handlers,
+    ) {
         loop {
             stream.connection = Arc::clone(&self.info);
             self.dispatch(*stream, &handlers);

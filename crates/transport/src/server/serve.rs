@@ -58,8 +58,9 @@ impl Server {
             streams: handler,
             unary,
         };
-        match self.establish(io, &shard, &shutdown).await {
-            Ok(driver) => run(driver, handlers, &shard).await,
+        match Box::pin(self.establish(io, &shard, &shutdown)).await {
+            // Boxed: it is large, would be copied from future to future, and there are many idle ones.
+            Ok(driver) => run(Box::new(driver), handlers, &shard).await,
             Err(error) => tracing::debug!(%error, "a connection failed before its first request"),
         }
     }
@@ -145,7 +146,7 @@ async fn let_alert_arrive(mut socket: Socket) {
 }
 
 /// Runs a connection here or, if its first request asks for it, on another shard.
-async fn run(mut driver: Driver, handlers: Handlers, shard: &Shard) {
+async fn run(mut driver: Box<Driver>, handlers: Handlers, shard: &Shard) {
     let Next::Stream(first) = driver.next().await else {
         return;
     };

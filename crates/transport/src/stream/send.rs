@@ -9,6 +9,7 @@ use http::HeaderMap;
 
 use crate::client::Place;
 use crate::life::Life;
+use crate::outbox::Turn;
 use crate::{Lost, Payload};
 
 /// The sending half of a stream: the request at a client, the response at a server.
@@ -18,6 +19,8 @@ use crate::{Lost, Payload};
 #[derive(Debug)]
 pub struct SendHalf {
     outgoing: Arc<Outgoing>,
+    /// The place among the streams that wait for their connection; made when it first waits.
+    turn: Option<Arc<Turn>>,
     ended: bool,
 }
 
@@ -25,8 +28,21 @@ impl SendHalf {
     pub(crate) fn new(outgoing: Arc<Outgoing>) -> Self {
         Self {
             outgoing,
+            turn: None,
             ended: false,
         }
+    }
+
+    /// Waits for this stream's turn to hand more over: while its connection has enough to write, of
+    /// all its streams together, reading on for it only fills memory.
+    ///
+    /// Ready also on a connection that is lost: [`SendHalf::send`] tells.
+    pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let outbox = self.outgoing.life.outbox();
+        if outbox.has_room() {
+            return Poll::Ready(());
+        }
+        outbox.poll_room(self.turn.get_or_insert_default(), cx)
     }
 
     /// Waits until some of `want` bytes can be sent, and returns how many: 1 to `want`.
@@ -78,7 +94,7 @@ impl SendHalf {
     /// [`Lost`] when the stream ended in the meantime; the payload is discarded.
     pub fn send(&mut self, payload: Payload) -> Result<(), Lost> {
         let mut stream = self.outgoing.stream();
-        let sent = stream.send_data(payload, false);
+        let sent = stream.send_data(payload.taken_by(&self.outgoing.life), false);
         stream.reserve_capacity(0);
         sent.map_err(|_| self.outgoing.why(&mut stream))
     }
