@@ -106,6 +106,14 @@ impl End for AwaitedEnd {
         self.open().map_or(0, FrameEnd::taken)
     }
 
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.state {
+            State::Opening(_, queue) if !queue.is_empty() => Poll::Pending,
+            State::Open(end) => end.poll_room(cx),
+            State::Opening(..) | State::Gone => Poll::Ready(()),
+        }
+    }
+
     fn waiting(&self) -> usize {
         match &self.state {
             State::Opening(_, queue) => queue.len(),

@@ -59,8 +59,8 @@ impl Opened {
 
 /// One side of a tunnel. Every `poll_*` registers the task for what it waits for.
 pub trait End {
-    /// Reads what comes next. `room` says whether the other side has taken everything so far; an
-    /// end whose neighbour has no window of its own reads only then.
+    /// Reads what comes next. `room` is what [`End::poll_room`] said of the other side; an end
+    /// whose neighbour has no window of its own reads only then.
     fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read>;
 
     /// Takes bytes to be written.
@@ -79,6 +79,10 @@ pub trait End {
 
     /// How many payload bytes were taken since the last call.
     fn taken(&mut self) -> usize;
+
+    /// Ready when bytes that are queued now would be taken soon: nothing waits, and it is this
+    /// stream's turn.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
     /// How many payload bytes wait to be taken.
     fn waiting(&self) -> usize;

@@ -257,6 +257,14 @@ impl End for SocketEnd {
         std::mem::replace(&mut self.taken, 0)
     }
 
+    fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        if self.queue.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
     fn waiting(&self) -> usize {
         self.queue.len()
     }

@@ -167,7 +167,7 @@ impl<D: End, U: End> Tunnel<D, U> {
     fn poll_side(&mut self, side: Side, now: Instant, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
         loop {
-            let room = self.end_at(side.other()).waiting() == 0;
+            let room = self.end_at(side.other()).poll_room(cx).is_ready();
             let Poll::Ready(read) = self.end_at(side).poll_read(room, cx) else {
                 break;
             };

@@ -110,6 +110,14 @@ impl End for Hand {
         std::mem::replace(&mut self.taken, 0)
     }
 
+    fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        if self.incoming.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
     fn waiting(&self) -> usize {
         self.incoming.len()
     }

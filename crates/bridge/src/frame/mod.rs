@@ -122,6 +122,10 @@ impl End for FrameEnd {
         self.outbound.take_count()
     }
 
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.outbound.poll_room(cx)
+    }
+
     fn waiting(&self) -> usize {
         self.outbound.waiting()
     }

@@ -210,6 +210,14 @@ impl Outbound {
         std::mem::replace(&mut self.taken, 0)
     }
 
+    pub(super) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.sink {
+            _ if !self.queue.is_empty() => Poll::Pending,
+            Sink::Open(send) => send.poll_room(cx),
+            Sink::Responding(_) | Sink::Ended(_) | Sink::Ending(..) | Sink::Gone => Poll::Ready(()),
+        }
+    }
+
     pub(super) const fn waiting(&self) -> usize {
         self.queue.len()
     }
@@ -219,6 +227,7 @@ impl Outbound {
             let Sink::Open(send) = &mut self.sink else {
                 return Poll::Pending;
             };
+            ready!(send.poll_room(cx));
             let frames = self.queue.len().div_ceil(MAX_FRAME);
             let granted =
                 ready!(send.poll_capacity(self.queue.len() + frames * Header::MAX_LEN, cx))?;
