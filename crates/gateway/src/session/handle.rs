@@ -13,6 +13,9 @@ use super::Wish;
 /// Wishes that may wait for a session's task. Those who wish for more wait themselves.
 const WISHES: usize = 64;
 
+/// Wishes on their way. They are boxed, since a queue has room for many from its beginning.
+pub(super) type Wishes = mpsc::Receiver<Box<Wish>>;
+
 /// A supervisor's session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -23,7 +26,7 @@ pub(crate) struct Session {
     /// What both ends understand.
     pub(crate) agreed: Capabilities,
     pub(crate) since: SystemTime,
-    wishes: mpsc::Sender<Wish>,
+    wishes: mpsc::Sender<Box<Wish>>,
     farewells: Mutex<Vec<(ChannelId, Option<End>)>>,
     ending: OnceLock<Ending>,
     /// Rung for farewells and for an ending.
@@ -54,7 +57,7 @@ pub(super) struct Facts {
 }
 
 impl Session {
-    pub(super) fn new(facts: Facts) -> (Self, mpsc::Receiver<Wish>) {
+    pub(super) fn new(facts: Facts) -> (Self, Wishes) {
         let Facts {
             id,
             sandbox,
@@ -85,7 +88,7 @@ impl Session {
     ///
     /// The wish is lost, or it is not.
     pub(crate) async fn ask(&self, wish: Wish) {
-        let _ = self.wishes.send(wish).await;
+        let _ = self.wishes.send(Box::new(wish)).await;
     }
 
     /// A relay is nobody's any more. Its supervisor is told `farewell`, if there is one.

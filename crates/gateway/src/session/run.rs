@@ -14,11 +14,11 @@ use tidegate_lifecycle::{Capability, End, Origin, Reason};
 use tidegate_transport::Lost;
 use tidegate_wire::DecodeError;
 use tidegate_wire::session::{decode_supervisor, encode_gateway};
-use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
 use super::channels::Channels;
 use super::conclude::{self, Last};
+use super::handle::Wishes;
 use super::{Session, Wish};
 use crate::first;
 use crate::state::State;
@@ -32,7 +32,7 @@ pub(super) struct Control {
     machine: GatewaySession,
     receiver: ControlReceiver,
     sender: ControlSender,
-    wishes: mpsc::Receiver<Wish>,
+    wishes: Wishes,
     channels: Channels,
     /// Something is queued that was not written yet.
     unwritten: bool,
@@ -45,7 +45,7 @@ impl Control {
         machine: GatewaySession,
         receiver: ControlReceiver,
         sender: ControlSender,
-        wishes: mpsc::Receiver<Wish>,
+        wishes: Wishes,
     ) -> Self {
         let channels = Channels::default();
         Self {
@@ -69,7 +69,7 @@ impl Control {
                 () = self.session.bell.notified() => self.answer_bell(),
                 said = self.receiver.next() => self.hear(said).await,
                 () = sleep_until(next) => self.pass_time(),
-                Some(wish) = self.wishes.recv() => self.ask_for(wish),
+                Some(wish) = self.wishes.recv() => self.ask_for(*wish),
                 written = self.sender.flush(), if self.unwritten => self.note_written(written),
             };
             self.session.set_relays(self.channels.len());
@@ -83,7 +83,8 @@ impl Control {
     pub(super) fn end_relays(&mut self, end: &End, own: bool) {
         self.wishes.close();
         while let Ok(wish) = self.wishes.try_recv() {
-            self.channels.insert(wish.open.channel, wish.opener);
+            let Wish { open, opener } = *wish;
+            self.channels.insert(open.channel, opener);
         }
         self.channels.end_all(end, own);
     }

@@ -1,5 +1,6 @@
 //! ConnectSupervisor: a session from its hello to its last word.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -12,21 +13,32 @@ use tidegate_transport::{Respond, ServerStream};
 use tidegate_wire::message::MessageReader;
 use tidegate_wire::metadata;
 use tidegate_wire::session::encode_gateway;
-use tokio::sync::mpsc;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
+use super::Session;
 use super::conclude::{self, Last};
-use super::handle::{Ending, Facts};
+use super::handle::{Ending, Facts, Wishes};
 use super::hello::{self, Greeted, NoHello};
 use super::run::Control;
-use super::{Session, Wish};
 use crate::first::NoFirst;
 use crate::state::State;
 use crate::waiting::Call;
 
 /// Serves one ConnectSupervisor.
+///
+/// What a session needs only while it begins and ends lies on the heap meanwhile.
 pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
+    let Some(mut live) = Box::pin(accept(state, stream)).await else {
+        return;
+    };
+    let span = live.span.clone();
+    let last = live.control.run().instrument(span.clone()).await;
+    Box::pin(live.conclude(last)).instrument(span).await;
+}
+
+/// Reads the hello and gives the session its place, or answers why not.
+async fn accept(state: Arc<State>, stream: ServerStream) -> Option<Live> {
     let ServerStream {
         recv,
         respond,
@@ -39,26 +51,22 @@ pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
             Reason::LimitSessions,
             "too many calls wait for their first message",
         );
-        return conclude::refuse(respond, receiver, &end).await;
+        conclude::refuse(respond, receiver, &end).await;
+        return None;
     };
     let greeted = hello::read(&state, &mut receiver).await;
     drop(silent);
-    let end = match greeted {
+    let none = match greeted {
         Ok(greeted) => match register(&state, &greeted).await {
             Ok((presence, wishes)) => {
-                let session = &presence.session;
-                let span = tracing::info_span!(
-                    "session", id = %session.id, sandbox = %session.sandbox,
-                    instance = %session.instance, peer = %connection.peer,
-                );
-                let live = live(state, greeted, presence, wishes, respond, receiver);
-                return live.instrument(span).await;
+                let peer = connection.peer;
+                return begin(greeted, presence, wishes, respond, receiver, peer).await;
             }
             Err(end) => NoHello::Reject(end),
         },
         Err(none) => none,
     };
-    match end {
+    match none {
         NoHello::Reject(end) => reject(&state, respond, receiver, end.via(&state.hop)).await,
         NoHello::First(NoFirst::Refuse(end)) => {
             let end = end.via(&state.hop);
@@ -67,13 +75,11 @@ pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
         }
         NoHello::First(NoFirst::Gone(_)) => {}
     }
+    None
 }
 
 /// Gives the session its place. The one before it, if there is one, is told to end.
-async fn register(
-    state: &Arc<State>,
-    greeted: &Greeted,
-) -> Result<(Presence, mpsc::Receiver<Wish>), End> {
+async fn register(state: &Arc<State>, greeted: &Greeted) -> Result<(Presence, Wishes), End> {
     let Greeted { hello, machine } = greeted;
     if state.draining.is_cancelled() {
         return Err(state.drained());
@@ -113,48 +119,66 @@ async fn register(
     Ok((presence, wishes))
 }
 
-/// Carries an accepted session to its end.
-async fn live(
-    state: Arc<State>,
+/// Accepts a session that has its place.
+async fn begin(
     greeted: Greeted,
     presence: Presence,
-    wishes: mpsc::Receiver<Wish>,
+    wishes: Wishes,
     respond: Respond,
     receiver: ControlReceiver,
-) {
-    let session = Arc::clone(&presence.session);
+    peer: SocketAddr,
+) -> Option<Live> {
+    let (state, session) = (Arc::clone(&presence.state), Arc::clone(&presence.session));
+    let span = tracing::info_span!(
+        "session", id = %session.id, sandbox = %session.sandbox, instance = %session.instance, %peer,
+    );
     let mut headers = HeaderMap::new();
     metadata::set_session_id(&mut headers, &session.id);
     let Ok(send) = respond.headers(headers) else {
-        return presence.depart().await;
+        presence.depart().await;
+        return None;
     };
     let mut sender = control_sender(send, &state.buffered);
     sender.push(encode_gateway(&FromGateway::Accepted(accepted(
         &state, &session,
     ))));
-    tracing::info!(capabilities = ?session.agreed, "a session began");
+    span.in_scope(|| tracing::info!(capabilities = ?session.agreed, "a session began"));
     let machine = greeted.machine;
-    let mut control = Control::new(
-        Arc::clone(&state),
-        session,
-        machine,
-        receiver,
-        sender,
-        wishes,
-    );
-    let last = control.run().await;
-    // Nobody finds it any more before its relays hear of it: those that are not open yet ask the
-    // successor.
-    presence.depart().await;
-    let Last {
-        status,
-        relays,
-        own,
-    } = last;
-    control.end_relays(&relays, own);
-    tracing::info!(reason = %relays.reason, message = relays.message, "a session ended");
-    let (sender, receiver) = control.into_parts();
-    conclude::say(sender, receiver, status).await;
+    let control = Control::new(state, session, machine, receiver, sender, wishes);
+    Some(Live {
+        presence,
+        control,
+        span,
+    })
+}
+
+/// A session on its way.
+struct Live {
+    presence: Presence,
+    control: Control,
+    span: tracing::Span,
+}
+
+impl Live {
+    async fn conclude(self, last: Last) {
+        let Self {
+            presence,
+            mut control,
+            ..
+        } = self;
+        // Nobody finds it any more before its relays hear of it: those that are not open yet ask the
+        // successor.
+        presence.depart().await;
+        let Last {
+            status,
+            relays,
+            own,
+        } = last;
+        control.end_relays(&relays, own);
+        tracing::info!(reason = %relays.reason, message = relays.message, "a session ended");
+        let (sender, receiver) = control.into_parts();
+        conclude::say(sender, receiver, status).await;
+    }
 }
 
 fn accepted(state: &State, session: &Session) -> Accepted {

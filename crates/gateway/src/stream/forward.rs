@@ -21,7 +21,18 @@ use crate::state::State;
 use crate::waiting::Call;
 
 /// Serves one ForwardTcp.
+///
+/// What a stream needs only while it begins and ends lies on the heap meanwhile: most streams spend
+/// their life in between, and there are many.
 pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
+    if let Some(mut carried) = Box::pin(accept(state, stream)).await {
+        let outcome = carried.tunnel.run().await;
+        Box::pin(carried.conclude(outcome)).await;
+    }
+}
+
+/// Reads the first message and takes the stream in, or answers why not.
+async fn accept(state: Arc<State>, stream: ServerStream) -> Option<Carried> {
     let ServerStream {
         head,
         mut recv,
@@ -32,9 +43,12 @@ pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
     match begin(&state, &mut recv).await {
         Ok(begun) => {
             let deadline = deadline(&head.headers, arrived);
-            run(state, begun, (respond, recv), connection.shard, deadline).await;
+            Some(begun.carried(state, (respond, recv), connection.shard, deadline))
         }
-        Err((kind, none)) => refuse(&state, kind, none, respond, recv).await,
+        Err((kind, none)) => {
+            refuse(&state, kind, none, respond, recv).await;
+            None
+        }
     }
 }
 
@@ -94,58 +108,80 @@ async fn refuse(state: &State, kind: Kind, none: NoFirst, respond: Respond, recv
     }
 }
 
-async fn run(
+impl Begun {
+    /// Joins the client's call and the path that is to be opened for it.
+    fn carried(
+        self,
+        state: Arc<State>,
+        (respond, recv): (Respond, RecvHalf),
+        lane: usize,
+        deadline: Option<Instant>,
+    ) -> Carried {
+        let Self {
+            capabilities,
+            reader,
+            subject,
+            handle,
+            guard,
+            place,
+        } = self;
+        let agreed = Capabilities::STREAM.intersect(capabilities);
+        let leash = Leash::default();
+        let opening = Opening {
+            state: Arc::clone(&state),
+            subject,
+            handle: handle.clone(),
+            lane,
+            leash: leash.clone(),
+            place,
+        };
+        let total = &state.buffered;
+        let kind = RpcKind::ForwardServer;
+        let mut downstream = FrameEnd::accepted(kind, respond, recv, reader, agreed, total);
+        if let Ok(id) = HeaderValue::from_str(guard.id().as_str()) {
+            downstream.set_header(metadata::STREAM_ID, id);
+        }
+        let upstream = AwaitedEnd::new(Box::pin(opening.run()), total);
+        let now = Instant::now();
+        let client = Leg::acceptor(Orientation::Forward, agreed.half_close());
+        let (limits, hop) = (state.times.stream, state.hop.clone());
+        let mut relay = Relay::new(client, Leg::awaited(), limits, Origin::Gateway, hop, now);
+        if let Some(deadline) = deadline {
+            relay.set_deadline(deadline);
+        }
+        let tunnel = Tunnel::new(downstream, upstream, relay, handle, now);
+        Carried {
+            state,
+            guard,
+            leash,
+            tunnel,
+        }
+    }
+}
+
+/// A stream on its way.
+struct Carried {
     state: Arc<State>,
-    begun: Begun,
-    (respond, recv): (Respond, RecvHalf),
-    lane: usize,
-    deadline: Option<Instant>,
-) {
-    let Begun {
-        capabilities,
-        reader,
-        subject,
-        handle,
-        guard,
-        place,
-    } = begun;
-    let agreed = Capabilities::STREAM.intersect(capabilities);
-    let leash = Leash::default();
-    let opening = Opening {
-        state: Arc::clone(&state),
-        subject,
-        handle: handle.clone(),
-        lane,
-        leash: leash.clone(),
-        place,
-    };
-    let mut downstream = FrameEnd::accepted(
-        RpcKind::ForwardServer,
-        respond,
-        recv,
-        reader,
-        agreed,
-        &state.buffered,
-    );
-    if let Ok(id) = HeaderValue::from_str(guard.id().as_str()) {
-        downstream.set_header(metadata::STREAM_ID, id);
+    guard: StreamGuard,
+    leash: Leash,
+    tunnel: Tunnel<FrameEnd, AwaitedEnd>,
+}
+
+impl Carried {
+    /// Tells those who do not know it that the stream has ended, and lets it go.
+    async fn conclude(self, outcome: Outcome) {
+        let Self {
+            state,
+            guard,
+            leash,
+            tunnel,
+        } = self;
+        leash.let_go(&outcome, &state.hop);
+        log(&guard, &outcome);
+        state.metrics.oversize(outcome.oversize_frames);
+        guard.finish(&outcome);
+        tunnel.linger().await;
     }
-    let upstream = AwaitedEnd::new(Box::pin(opening.run()), &state.buffered);
-    let now = Instant::now();
-    let client = Leg::acceptor(Orientation::Forward, agreed.half_close());
-    let limits = state.times.stream;
-    let hop = state.hop.clone();
-    let mut relay = Relay::new(client, Leg::awaited(), limits, Origin::Gateway, hop, now);
-    if let Some(deadline) = deadline {
-        relay.set_deadline(deadline);
-    }
-    let mut tunnel = Tunnel::new(downstream, upstream, relay, handle, now);
-    let outcome = tunnel.run().await;
-    leash.let_go(&outcome, &state.hop);
-    log(&guard, &outcome);
-    state.metrics.oversize(outcome.oversize_frames);
-    guard.finish(&outcome);
-    tunnel.linger().await;
 }
 
 /// The end of the whole operation, where its caller set one.
