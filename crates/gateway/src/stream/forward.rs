@@ -43,6 +43,8 @@ async fn accept(state: Arc<State>, stream: ServerStream) -> Option<Carried> {
     match begin(&state, &mut recv).await {
         Ok(begun) => {
             let deadline = deadline(&head.headers, arrived);
+            // A stream that lives for days should not keep what its request said.
+            drop(head);
             Some(begun.carried(state, (respond, recv), connection.shard, deadline))
         }
         Err((kind, none)) => {
