@@ -147,11 +147,6 @@ impl Config {
     /// Writes the whole configuration as TOML, and behind each value where it came from.
     pub fn print(&self, layers: &Layers) -> String {
         let lines = self.shown().into_iter().map(|(name, value)| {
-            let value = if value == "\"off\"" {
-                "\"off\"".to_owned()
-            } else {
-                value
-            };
             format!(
                 "{:<58} # {}\n",
                 format!("{name} = {value}"),

@@ -68,7 +68,7 @@ impl Control {
                 biased;
                 () = self.session.bell.notified() => self.answer_bell(),
                 said = self.receiver.next() => self.hear(said).await,
-                () = sleep_until(next) => self.pass_time(),
+                () = sleep_until(next) => self.pass_time().await,
                 Some(wish) = self.wishes.recv() => self.ask_for(*wish),
                 written = self.sender.flush(), if self.unwritten => self.note_written(written),
             };
@@ -170,10 +170,9 @@ impl Control {
         Step::Continue(())
     }
 
-    fn pass_time(&mut self) -> Step {
+    async fn pass_time(&mut self) -> Step {
         match self.machine.handle_timeout(Instant::now()) {
-            Ok(GatewayAction::Heartbeat) => self.push(&FromGateway::Heartbeat),
-            Ok(_) => Step::Continue(()),
+            Ok(action) => self.act(action).await,
             Err(end) if end.reason == Reason::SupervisorStopped => Step::Break(Last::goodbye(end)),
             Err(end) => self.fault(end),
         }
