@@ -178,10 +178,10 @@ impl Carried {
             leash,
             tunnel,
         } = self;
-        leash.let_go(&outcome, &state.hop);
         log(&guard, &outcome);
         state.metrics.oversize(outcome.oversize_frames);
         guard.finish(&outcome);
+        leash.let_go(&outcome, &state.hop);
         tunnel.linger().await;
     }
 }

@@ -126,7 +126,9 @@ async fn oversized_frames_of_released_peers_are_counted() {
     }
     forward.outbox.reset(Reason::CANCEL);
     supervisor.next().await;
-    let counted = metrics(&gateway).await;
-    assert_eq!(counted.others["tidegate_legacy_oversize_frames_total"], 1.0);
+    let counted = wait::until_async(wait::GENEROUS, async || {
+        metrics(&gateway).await.others["tidegate_legacy_oversize_frames_total"] == 1.0
+    });
+    counted.await.expect("one frame was above the limit");
     gateway.stop().await;
 }
