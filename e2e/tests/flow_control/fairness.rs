@@ -1,0 +1,113 @@
+//! One stream that stands still, and others that move.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tidegate_e2e::measure::ping_pong;
+use tidegate_e2e::world::open;
+use tidegate_e2e::{Forward, Options, Topology, World, every_topology, sized};
+use tidegate_testkit::content::Content;
+use tidegate_testkit::record::{Ended, Record};
+use tidegate_testkit::target::Target;
+use tidegate_testkit::wait::{GENEROUS, within};
+
+use crate::{MIB, MOMENT};
+
+every_topology! {
+    fc_01_a_client_that_does_not_read_slows_nobody_else,
+    fc_06_many_streams_on_one_connection_all_get_on,
+}
+
+async fn fc_01_a_client_that_does_not_read_slows_nobody_else(topology: Topology) {
+    let world = World::start(topology, Options::new()).await;
+    let (endless, echo) = (Target::endless().unwrap(), Target::echo().unwrap());
+    let content = Content::new(sized(48, 100) * MIB, 1);
+    let source = Target::source(content).unwrap();
+    let download = world.forward(&source).await;
+    let alone = fetch(&download, content).await;
+
+    let a = world.forward(&endless).await.connect().await;
+    let sender = endless.next().await;
+    let blocked_at = until_blocked(&sender).await;
+    let b = world.forward(&echo).await.connect().await;
+    let (beside, samples) = tokio::join!(
+        fetch(&download, content),
+        ping_pong(&b, &[b'.'; 64], 100, Duration::from_millis(5)),
+    );
+    assert!(
+        beside < alone * 3 + Duration::from_secs(1),
+        "{beside:?}, alone {alone:?}"
+    );
+    assert!(
+        samples.percentile(99) < Duration::from_millis(500),
+        "{samples:?}"
+    );
+    let written = sender.seen().bytes_written;
+    assert_eq!(
+        written, blocked_at,
+        "the one whose client does not read is blocked"
+    );
+    drop((a, b));
+    world.settle().await;
+}
+
+/// Waits until nothing more is taken from one who writes, and says how much was.
+pub(crate) async fn until_blocked(writer: &Record) -> u64 {
+    until_standing(|| writer.seen().bytes_written).await
+}
+
+/// Waits until a count of bytes that has begun to grow does not any more, and returns it.
+pub(crate) async fn until_standing(count: impl Fn() -> u64) -> u64 {
+    let standing = async {
+        loop {
+            let before = count();
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            if before > 0 && count() == before {
+                return before;
+            }
+        }
+    };
+    within(GENEROUS, "the writer to be blocked", standing).await
+}
+
+/// Downloads everything, checks it, and says how long that took.
+pub(crate) async fn fetch(forward: &Forward, content: Content) -> Duration {
+    let begun = Instant::now();
+    let client = forward.connect().await;
+    client.shutdown_write().unwrap();
+    let seen = client.read_to_end_soon().await;
+    assert_eq!(
+        (seen.sha256, seen.read_end),
+        (content.sha256(), Some(Ended::Eof))
+    );
+    begun.elapsed()
+}
+
+async fn fc_06_many_streams_on_one_connection_all_get_on(topology: Topology) {
+    const WORKERS: usize = 100;
+    let rounds = sized(20, 100);
+    let world = World::start(topology, Options::new()).await;
+    let echo = Target::echo().unwrap();
+    let client = world.client();
+    let message = Content::new(10 * 1024, 6).to_vec();
+    let round = async || {
+        let mut stream = open(&client, echo.address()).await?;
+        stream.send(&message).await?;
+        stream.finish().await?;
+        let mut echoed = Vec::new();
+        while let Some(piece) = stream.recv().await? {
+            echoed.extend_from_slice(&piece);
+        }
+        assert_eq!(echoed, message);
+        stream.closed().await
+    };
+    let work = async || {
+        for _ in 0..rounds {
+            within(MOMENT, "one of many echoes", round()).await.unwrap();
+        }
+    };
+    join_all((0..WORKERS).map(|_| work())).await;
+    assert_eq!(echo.accepted(), WORKERS * rounds);
+    drop(client);
+    world.settle().await;
+}
