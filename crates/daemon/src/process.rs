@@ -1,5 +1,7 @@
 //! The metrics of the process itself, read from `/proc` when somebody asks.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -7,12 +9,19 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 /// Registers `process_*`, where the system tells them. `registry` should have the prefix `tidegate`.
+/// Now counts as the start of the process.
 pub fn register(registry: &mut Registry) {
-    registry.register_collector(Box::new(Process));
+    let started = SystemTime::now().duration_since(UNIX_EPOCH);
+    registry.register_collector(Box::new(Process {
+        started: started.unwrap_or_default().as_secs(),
+    }));
 }
 
 #[derive(Debug)]
-struct Process;
+struct Process {
+    /// In seconds since 1970.
+    started: u64,
+}
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
@@ -29,6 +38,12 @@ impl Collector for Process {
                 "Virtual memory",
                 Some(Unit::Bytes),
                 stat.virtual_bytes,
+            ),
+            (
+                "start_time",
+                "When the process started, since 1970",
+                Some(Unit::Seconds),
+                Some(self.started),
             ),
             ("threads", "Threads", None, stat.threads),
             ("open_fds", "Open file descriptors", None, stat.open_fds),
@@ -77,7 +92,9 @@ impl Stat {
         let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else {
             return Self::default();
         };
-        let fds = std::fs::read_dir("/proc/self/fd").map(|dir| dir.count() as u64);
+        // The directory itself is one of them while it is read.
+        let fds =
+            std::fs::read_dir("/proc/self/fd").map(|dir| dir.count().saturating_sub(1) as u64);
         Self {
             open_fds: fds.ok(),
             max_fds: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
@@ -125,6 +142,7 @@ mod tests {
         for name in [
             "cpu_seconds_total",
             "resident_memory_bytes",
+            "start_time_seconds",
             "open_fds",
             "threads",
         ] {

@@ -1,6 +1,5 @@
 //! The admin address: whether the gateway lives, whether it serves, and its metrics, over HTTP/1.
 
-mod process;
 mod scrape;
 
 use std::convert::Infallible;

@@ -7,10 +7,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use tidegate_daemon::process;
 use tidegate_lifecycle::session::GatewayState;
 use tidegate_transport::Shards;
 
-use super::process::Process;
 use crate::state::State;
 use crate::stream::Kind;
 
@@ -22,7 +22,6 @@ pub(crate) struct Scrape(Mutex<Page>);
 struct Page {
     registry: Registry,
     gauges: Gauges,
-    process: Process,
     shards: Arc<Shards>,
 }
 
@@ -43,11 +42,10 @@ impl Scrape {
         state.metrics.register(&mut registry);
         let gauges = Gauges::default();
         gauges.register(&mut registry);
-        let process = Process::new(&mut registry);
+        process::register(registry.sub_registry_with_prefix("tidegate"));
         Self(Mutex::new(Page {
             registry,
             gauges,
-            process,
             shards,
         }))
     }
@@ -56,7 +54,6 @@ impl Scrape {
     pub(crate) fn read(&self, state: &State) -> String {
         let page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         page.gauges.set(state, &page.shards);
-        page.process.set();
         let mut text = String::new();
         if let Err(error) = encode(&mut text, &page.registry) {
             tracing::error!(%error, "metrics cannot be written");
