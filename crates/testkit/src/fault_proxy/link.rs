@@ -8,7 +8,7 @@ use tokio::{
 
 use super::{
     pump::{Pump, Stopped},
-    settings::{Ending, Gate, Settings, Way},
+    settings::{Birth, Ending, Gate, Settings, Way},
 };
 use crate::socket::{Socket, reset_on_close};
 
@@ -20,7 +20,7 @@ pub(super) async fn run(downstream: TcpStream, settings: watch::Receiver<Setting
     };
     let _ = downstream.set_nodelay(true); // both fail only on a connection that is gone already
     let _ = upstream.set_nodelay(true);
-    match relay(&downstream, &upstream, &settings, first.endings).await {
+    match relay(&downstream, &upstream, &settings, first.now()).await {
         Ok(()) => {}
         Err(Stopped(Ending::Reset)) => {
             reset_on_close(&downstream);
@@ -36,7 +36,7 @@ async fn relay(
     downstream: &TcpStream,
     upstream: &TcpStream,
     settings: &watch::Receiver<Settings>,
-    endings: u64,
+    birth: Birth,
 ) -> Result<(), Stopped> {
     let (down_finished, up_finished) = (Notify::new(), Notify::new());
     let mut told = settings.clone();
@@ -44,21 +44,25 @@ async fn relay(
         Way::Up,
         downstream,
         upstream,
-        settings.clone(),
+        (settings.clone(), birth),
         &down_finished,
     );
     let down = Pump::new(
         Way::Down,
         upstream,
         downstream,
-        settings.clone(),
+        (settings.clone(), birth),
         &up_finished,
     );
     tokio::select! {
         moved = async { tokio::try_join!(up.run(), down.run()) } => moved.map(|_| ()),
-        broken = breaks_after_fin(downstream, &down_finished, settings, Way::Up) => Err(broken),
-        broken = breaks_after_fin(upstream, &up_finished, settings, Way::Down) => Err(broken),
-        told = told.wait_for(|settings| settings.endings > endings) => {
+        broken = breaks_after_fin(downstream, &down_finished, (settings, birth), Way::Up) => {
+            Err(broken)
+        }
+        broken = breaks_after_fin(upstream, &up_finished, (settings, birth), Way::Down) => {
+            Err(broken)
+        }
+        told = told.wait_for(|settings| settings.ends(birth)) => {
             Err(Stopped(told.map_or(Ending::Reset, |settings| settings.ending)))
         }
     }
@@ -69,14 +73,14 @@ async fn relay(
 async fn breaks_after_fin(
     socket: &TcpStream,
     finished: &Notify,
-    settings: &watch::Receiver<Settings>,
+    (settings, birth): (&watch::Receiver<Settings>, Birth),
     way: Way,
 ) -> Stopped {
     finished.notified().await;
     let broken = socket.ready(Interest::ERROR).await;
     let mut settings = settings.clone();
     let passes = settings
-        .wait_for(|settings| settings.flow(way).gate == Gate::Open)
+        .wait_for(|settings| settings.flow(way, birth).gate == Gate::Open)
         .await;
     drop((broken, passes)); // whichever failed, the connection is of no use any more
     Stopped(Ending::Reset)

@@ -9,6 +9,8 @@
 //! | [`discard`](FaultProxy::discard) | bytes are taken and lost; sockets stay open |
 //! | [`cut_after`](FaultProxy::cut_after) | FIN or RST after so many bytes of one direction |
 //! | [`end_all`](FaultProxy::end_all) | FIN (no TLS close_notify before it) or RST at once |
+//! | [`strand`](FaultProxy::strand) | nothing moves on what is open; later connections work |
+//! | [`end_stranded`](FaultProxy::end_stranded) | FIN or RST, late |
 //! | [`refuse`](FaultProxy::refuse) | new connections are reset |
 //! | [`redirect`](FaultProxy::redirect) | new connections go elsewhere |
 //!
@@ -120,6 +122,18 @@ impl FaultProxy {
     pub fn end_all(&self, ending: Ending) {
         self.settings
             .send_modify(|settings| settings.end_all(ending));
+    }
+
+    /// Holds the connections that are open for ever, both ways, and leaves later ones alone.
+    pub fn strand(&self) {
+        self.settings
+            .send_modify(|settings| settings.strandings += 1);
+    }
+
+    /// Ends the connections that were stranded.
+    pub fn end_stranded(&self, ending: Ending) {
+        self.settings
+            .send_modify(|settings| settings.end_stranded(ending));
     }
 
     /// Resets new connections at once, or serves them again.

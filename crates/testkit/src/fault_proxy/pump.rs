@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::settings::{Ending, Flow, Gate, Settings, Way};
+use super::settings::{Birth, Ending, Flow, Gate, Settings, Way};
 
 const CHUNK: usize = 64 * 1024;
 
@@ -35,6 +35,7 @@ pub(super) struct Pump<'a> {
     from: &'a TcpStream,
     to: &'a TcpStream,
     settings: watch::Receiver<Settings>,
+    birth: Birth,
     /// Told when `from` has sent its FIN.
     finished: &'a Notify,
     line: VecDeque<(Instant, Parcel)>,
@@ -50,7 +51,7 @@ impl<'a> Pump<'a> {
         way: Way,
         from: &'a TcpStream,
         to: &'a TcpStream,
-        settings: watch::Receiver<Settings>,
+        (settings, birth): (watch::Receiver<Settings>, Birth),
         finished: &'a Notify,
     ) -> Self {
         let (line, paced_until) = (VecDeque::new(), Instant::now());
@@ -60,6 +61,7 @@ impl<'a> Pump<'a> {
             from,
             to,
             settings,
+            birth,
             finished,
             line,
             on_line,
@@ -72,7 +74,7 @@ impl<'a> Pump<'a> {
     /// Moves bytes until the FIN has been passed on.
     pub(super) async fn run(mut self) -> Result<(), Stopped> {
         loop {
-            let flow = self.settings.borrow_and_update().flow(self.way);
+            let flow = self.settings.borrow_and_update().flow(self.way, self.birth);
             let due = self
                 .line
                 .front()

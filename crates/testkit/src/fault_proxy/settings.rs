@@ -32,6 +32,10 @@ pub(super) struct Settings {
     /// How often all connections were ended; a connection that began before the last time goes.
     pub(super) endings: u64,
     pub(super) ending: Ending,
+    /// How often all connections were stranded; one that began before the last time stands still.
+    pub(super) strandings: u64,
+    /// Connections that began before this many strandings go.
+    pub(super) stranded_ended: u64,
 }
 
 impl Settings {
@@ -44,6 +48,8 @@ impl Settings {
             down,
             endings: 0,
             ending: Ending::Reset,
+            strandings: 0,
+            stranded_ended: 0,
         }
     }
 
@@ -52,11 +58,34 @@ impl Settings {
         self.ending = ending;
     }
 
-    pub(super) fn flow(&self, way: Way) -> Flow {
-        match way {
+    pub(super) fn end_stranded(&mut self, ending: Ending) {
+        self.stranded_ended = self.strandings;
+        self.ending = ending;
+    }
+
+    /// How a connection that began `at` that time is treated.
+    pub(super) fn flow(&self, way: Way, at: Birth) -> Flow {
+        let mut flow = match way {
             Way::Up => self.up,
             Way::Down => self.down,
+        };
+        if self.strandings > at.strandings {
+            flow.gate = Gate::Held;
         }
+        flow
+    }
+
+    /// The present, for a connection that begins.
+    pub(super) fn now(&self) -> Birth {
+        Birth {
+            endings: self.endings,
+            strandings: self.strandings,
+        }
+    }
+
+    /// Whether a connection that began `at` that time is to go.
+    pub(super) fn ends(&self, at: Birth) -> bool {
+        self.endings > at.endings || self.stranded_ended > at.strandings
     }
 
     pub(super) fn flows_mut(&mut self, direction: Direction) -> impl Iterator<Item = &mut Flow> {
@@ -67,6 +96,13 @@ impl Settings {
         };
         up.into_iter().chain(down)
     }
+}
+
+/// When a connection began, in what had happened until then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Birth {
+    endings: u64,
+    strandings: u64,
 }
 
 /// The way one pump moves bytes.

@@ -166,3 +166,21 @@ async fn ending_all_spares_later_connections() {
     let third = Socket::connect(hop.proxy.address()).await.unwrap();
     assert_eq!(third.read_to_end_soon().await.read_end, Some(Ended::Reset));
 }
+
+#[tokio::test]
+async fn stranded_connections_stand_still_while_later_ones_work() {
+    let hop = Hop::to(Target::echo());
+    let (stranded, far) = hop.connect().await;
+    stranded.write(b"1").await.unwrap();
+    assert_eq!(stranded.read(1).await, b"1");
+    hop.proxy.strand();
+    stranded.write(b"2").await.unwrap();
+    let (later, _) = hop.connect().await;
+    later.write(b"3").await.unwrap();
+    assert_eq!(later.read(1).await, b"3");
+    assert_eq!(far.seen().bytes_read, 1);
+    hop.proxy.end_stranded(Ending::Reset);
+    assert_eq!(far.until_read_end().await.read_end, Some(Ended::Reset));
+    later.write(b"4").await.unwrap();
+    assert_eq!(later.read(1).await, b"4");
+}
