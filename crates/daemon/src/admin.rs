@@ -13,7 +13,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tidegate_transport::{Listener, listen};
+use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -24,12 +25,12 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the daemon tells about itself.
 pub trait Health: Send + Sync + 'static {
-    /// Whether it does its work; if not, why.
+    /// Whether it does its work, in a word; if not, why.
     ///
     /// # Errors
     ///
     /// A sentence for a person when it does not, or not yet.
-    fn ready(&self) -> Result<(), String>;
+    fn ready(&self) -> Result<&'static str, String>;
 
     /// Every metric, in the text format of Prometheus (OpenMetrics).
     fn metrics(&self) -> String;
@@ -38,19 +39,29 @@ pub trait Health: Send + Sync + 'static {
 /// The admin server, bound to its address.
 #[derive(Debug)]
 pub struct AdminServer {
-    listener: TcpListener,
+    listener: Listener,
 }
 
 impl AdminServer {
+    /// Serves what connects to `listener`.
+    pub const fn new(listener: Listener) -> Self {
+        Self { listener }
+    }
+
     /// Binds `address`, which is `HOST:PORT`; port 0 is a free one.
     ///
     /// # Errors
     ///
     /// What the system says when the address cannot be used.
     pub async fn bind(address: &str) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        tracing::info!("admin listening on {}", listener.local_addr()?);
-        Ok(Self { listener })
+        let mut outcome = Err(std::io::ErrorKind::NotFound.into());
+        for address in lookup_host(address).await? {
+            outcome = listen(address).map(Self::new);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
     }
 
     /// Tells where it listens.
@@ -68,23 +79,19 @@ impl AdminServer {
     ///
     /// Dropping the future closes every connection.
     pub async fn serve(self, health: Arc<dyn Health>) {
+        if let Ok(address) = self.local_addr() {
+            tracing::info!("admin listening on {address}");
+        }
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         while let Ok(place) = Arc::clone(&places).acquire_owned().await {
             while connections.try_join_next().is_some() {}
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let health = Arc::clone(&health);
-                    connections.spawn(async move {
-                        serve_one(stream, health).await;
-                        drop(place);
-                    });
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "an admin connection was not accepted");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            }
+            let (stream, _) = self.listener.accept().await;
+            let health = Arc::clone(&health);
+            connections.spawn(async move {
+                serve_one(stream, health).await;
+                drop(place);
+            });
         }
     }
 }
@@ -113,7 +120,7 @@ fn answer(request: &Request<Incoming>, health: &dyn Health) -> Response<Full<Byt
     match request.uri().path() {
         "/healthz" => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
         "/readyz" => match health.ready() {
-            Ok(()) => response(StatusCode::OK, TEXT, "ready\n".to_owned()),
+            Ok(word) => response(StatusCode::OK, TEXT, format!("{word}\n")),
             Err(why) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{why}\n")),
         },
         "/metrics" => response(StatusCode::OK, METRICS, health.metrics()),
@@ -139,10 +146,10 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    struct Fixed(Result<(), String>);
+    struct Fixed(Result<&'static str, String>);
 
     impl Health for Fixed {
-        fn ready(&self) -> Result<(), String> {
+        fn ready(&self) -> Result<&'static str, String> {
             self.0.clone()
         }
 
@@ -166,7 +173,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_path_answers() {
-        let ready = || Fixed(Ok(()));
+        let ready = || Fixed(Ok("ready"));
         assert!(get("/healthz", ready()).await.starts_with("HTTP/1.1 200"));
         assert!(get("/readyz", ready()).await.ends_with("ready\n"));
         assert!(get("/metrics", ready()).await.ends_with("# EOF\n"));

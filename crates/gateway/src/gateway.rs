@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tidegate_daemon::AdminServer;
 use tidegate_directory::{Directory, Memory, MemorySettings};
 use tidegate_transport::{Listener, Server, ServerTls, Settings, Shards, TlsError, listen};
 use tidegate_wire::unary::{HealthSwitch, routes};
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
-use crate::admin::{self, Scrape};
+use crate::admin::Told;
 use crate::config::{Address, Config, ConfigError, Protection};
 use crate::handler::Handler;
 use crate::state::State;
@@ -55,7 +56,7 @@ pub struct Gateway {
     shards: Arc<Shards>,
     listener: Listener,
     local_addr: SocketAddr,
-    admin: Option<(Listener, SocketAddr)>,
+    admin: Option<(AdminServer, SocketAddr)>,
     tls: Option<Arc<ServerTls>>,
     routes: Routes,
     health: HealthSwitch,
@@ -75,7 +76,10 @@ impl Gateway {
         let (listener, local_addr) =
             bind("listen", &config.listen, |addr| config.check_reach(addr))?;
         let admin = match &config.admin {
-            Some(address) => Some(bind("admin", address, |_| Ok(()))?),
+            Some(address) => {
+                let (listener, addr) = bind("admin", address, |_| Ok(()))?;
+                Some((AdminServer::new(listener), addr))
+            }
             None => None,
         };
         let tls = load(protection)?;
@@ -129,10 +133,9 @@ impl Gateway {
         } = self;
         let mut background = JoinSet::new();
         tracing::info!("listening on {local_addr}");
-        if let Some((listener, addr)) = admin {
-            tracing::info!("admin listening on {addr}");
-            let scrape = Arc::new(Scrape::new(&state, Arc::clone(&shards)));
-            background.spawn(admin::serve(Arc::clone(&state), scrape, listener));
+        if let Some((server, _)) = admin {
+            let told = Told::new(Arc::clone(&state), Arc::clone(&shards));
+            background.spawn(server.serve(Arc::new(told)));
         }
         if let Some(tls) = &tls {
             background.spawn(Arc::clone(tls).watch());

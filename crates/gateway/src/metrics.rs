@@ -1,5 +1,5 @@
 //! What is counted while it happens. What can be seen at any moment is read when someone asks
-//! (`admin::scrape`).
+//! (`admin`).
 
 use std::time::Duration;
 

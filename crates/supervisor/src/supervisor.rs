@@ -178,9 +178,9 @@ fn gateways(config: &Config) -> Result<Vec<Gateway>, StartError> {
 struct Told(Arc<Context>);
 
 impl Health for Told {
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<&'static str, String> {
         match &*self.0.phase.borrow() {
-            Phase::Live { .. } => Ok(()),
+            Phase::Live { .. } => Ok("ready"),
             Phase::Dialling => Err("no session at a gateway".to_owned()),
             Phase::Leaving => Err("leaving".to_owned()),
         }

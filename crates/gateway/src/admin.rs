@@ -1,4 +1,5 @@
-//! The page of metrics: what was counted, and what is read off the gateway as it is.
+//! What the admin address tells: whether the gateway serves, and the page of metrics: what was counted,
+//! and what is read off the gateway as it is.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +8,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use tidegate_daemon::process;
+use tidegate_daemon::{Health, process};
 use tidegate_lifecycle::session::GatewayState;
 use tidegate_transport::Shards;
 
@@ -16,13 +17,17 @@ use crate::stream::Kind;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// Reads the metrics. One reader at a time, so that no gauge is seen half-set.
-pub(crate) struct Scrape(Mutex<Page>);
+/// Tells about a gateway.
+pub(crate) struct Told {
+    state: Arc<State>,
+    shards: Arc<Shards>,
+    /// One reader at a time, so that no gauge is seen half-set.
+    page: Mutex<Page>,
+}
 
 struct Page {
     registry: Registry,
     gauges: Gauges,
-    shards: Arc<Shards>,
 }
 
 #[derive(Default)]
@@ -35,25 +40,33 @@ struct Gauges {
     tasks: Gauge,
 }
 
-impl Scrape {
-    /// A page about `state`, whose tasks run on `shards`.
-    pub(crate) fn new(state: &State, shards: Arc<Shards>) -> Self {
+impl Told {
+    /// Tells about `state`, whose tasks run on `shards`.
+    pub(crate) fn new(state: Arc<State>, shards: Arc<Shards>) -> Self {
         let mut registry = Registry::default();
         state.metrics.register(&mut registry);
         let gauges = Gauges::default();
         gauges.register(&mut registry);
         process::register(registry.sub_registry_with_prefix("tidegate"));
-        Self(Mutex::new(Page {
-            registry,
-            gauges,
+        Self {
+            state,
             shards,
-        }))
+            page: Mutex::new(Page { registry, gauges }),
+        }
+    }
+}
+
+impl Health for Told {
+    fn ready(&self) -> Result<&'static str, String> {
+        if self.state.draining.is_cancelled() {
+            return Err("the gateway is shutting down".to_owned());
+        }
+        Ok("ok")
     }
 
-    /// Reads everything and writes it down.
-    pub(crate) fn read(&self, state: &State) -> String {
-        let page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        page.gauges.set(state, &page.shards);
+    fn metrics(&self) -> String {
+        let page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        page.gauges.set(&self.state, &self.shards);
         let mut text = String::new();
         if let Err(error) = encode(&mut text, &page.registry) {
             tracing::error!(%error, "metrics cannot be written");
