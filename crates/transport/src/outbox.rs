@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
 
@@ -17,6 +17,9 @@ use futures_util::task::AtomicWaker;
 const LIMIT: usize = 512 * 1024;
 /// What one stream hands over in its turn.
 const TURN: usize = crate::settings::SEND_BUDGET;
+/// Less than this is not counted: a frame without payload, or with a byte of it, may wait for its
+/// stream's credit, and bytes that do not leave would take room from all others for as long.
+const COUNTED: usize = 64;
 
 /// The bytes that one connection has taken and not written, and who waits for room.
 #[derive(Debug, Default)]
@@ -34,15 +37,19 @@ pub(crate) struct Turn {
 }
 
 impl Outbox {
-    /// Takes `bytes`.
-    pub(crate) fn enter(&self, bytes: usize) {
-        self.held.fetch_add(bytes, Ordering::AcqRel);
+    /// Takes `bytes`, and says how many of them are to leave again.
+    pub(crate) fn enter(&self, bytes: usize) -> usize {
+        let counted = if bytes < COUNTED { 0 } else { bytes };
+        self.held.fetch_add(counted, Ordering::SeqCst);
+        counted
     }
 
     /// `bytes` were written, or thrown away: calls those whose turn it is.
     pub(crate) fn leave(&self, bytes: usize) {
-        let held = self.held.fetch_sub(bytes, Ordering::AcqRel) - bytes;
-        if held < LIMIT && self.waiters.load(Ordering::Acquire) > 0 {
+        let held = self.held.fetch_sub(bytes, Ordering::SeqCst) - bytes;
+        // Whoever counts itself among the waiters looks at what is held afterwards: one of the two
+        // sees the other, which is what the ordering is for.
+        if held < LIMIT && self.waiters.load(Ordering::SeqCst) > 0 {
             self.call(held);
         }
     }
@@ -55,7 +62,7 @@ impl Outbox {
         turn.waker.register(cx.waker());
         if !turn.queued.swap(true, Ordering::AcqRel) {
             self.waiting().push_back(Arc::clone(turn));
-            self.waiters.fetch_add(1, Ordering::AcqRel);
+            self.waiters.fetch_add(1, Ordering::SeqCst);
         }
         // Room that came before the place was taken calls nobody.
         if self.has_room() {
@@ -67,23 +74,23 @@ impl Outbox {
 
     /// Whether a stream need not wait.
     pub(crate) fn has_room(&self) -> bool {
-        self.held.load(Ordering::Acquire) < LIMIT
+        self.held.load(Ordering::SeqCst) < LIMIT
     }
 
     /// Calls as many as there is room for. One that does not come leaves its room to those behind
     /// it when more is written; when nothing is left to write, all are called.
     fn call(&self, held: usize) {
-        let turns = if held == 0 {
+        let mut turns = if held == 0 {
             usize::MAX
         } else {
             (LIMIT - held).div_ceil(TURN)
         };
         let mut waiting = self.waiting();
-        let called = turns.min(waiting.len());
-        self.waiters.fetch_sub(called, Ordering::AcqRel);
-        for turn in waiting.drain(..called) {
-            turn.queued.store(false, Ordering::Release);
-            turn.waker.wake();
+        while turns > 0
+            && let Some(turn) = waiting.pop_front()
+        {
+            self.waiters.fetch_sub(1, Ordering::SeqCst);
+            turns -= usize::from(turn.call());
         }
     }
 
@@ -92,10 +99,24 @@ impl Outbox {
     }
 }
 
+impl Turn {
+    /// Gives the turn up: the stream is gone.
+    pub(crate) fn give_up(&self) {
+        drop(self.waker.take());
+    }
+
+    /// Calls the stream, and says whether there was one.
+    fn call(&self) -> bool {
+        self.queued.store(false, Ordering::Release);
+        let waker = self.waker.take();
+        waker.map(Waker::wake).is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::task::{Wake, Waker};
+    use std::task::Wake;
 
     #[derive(Default)]
     struct Called(AtomicBool);
@@ -142,5 +163,27 @@ mod tests {
         outbox.leave(LIMIT);
         assert!(outbox.poll_room(&turn, &cx).is_ready());
         assert_eq!(outbox.waiting().len(), 0);
+    }
+
+    #[test]
+    fn what_waits_for_credit_of_its_own_keeps_nobody_waiting() {
+        let outbox = Outbox::default();
+        outbox.enter(LIMIT);
+        let stuck = outbox.enter(COUNTED - 1);
+        let waiting = [(); 5].map(|()| wait(&outbox));
+        outbox.leave(LIMIT);
+        assert!(waiting.iter().all(|(_, it)| it.0.load(Ordering::SeqCst)));
+        outbox.leave(stuck);
+    }
+
+    #[test]
+    fn a_stream_that_is_gone_takes_no_turn() {
+        let outbox = Outbox::default();
+        outbox.enter(LIMIT);
+        let (gone, _) = wait(&outbox);
+        let (_turn, called) = wait(&outbox);
+        gone.give_up();
+        outbox.leave(TURN);
+        assert!(called.0.load(Ordering::SeqCst));
     }
 }

@@ -73,8 +73,8 @@ impl Payload {
 impl Payload {
     /// Counts it among what the connection has taken for writing.
     pub(crate) fn taken_by(mut self, life: &Arc<Life>) -> Self {
-        life.outbox().enter(self.remaining);
-        self.taken = Some((Arc::clone(life), self.remaining));
+        let counted = life.outbox().enter(self.remaining);
+        self.taken = (counted > 0).then(|| (Arc::clone(life), counted));
         self
     }
 }

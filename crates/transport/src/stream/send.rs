@@ -154,6 +154,9 @@ impl SendHalf {
 
 impl Drop for SendHalf {
     fn drop(&mut self) {
+        if let Some(turn) = &self.turn {
+            turn.give_up();
+        }
         if !self.ended {
             self.outgoing.reset(Reason::CANCEL);
         }
