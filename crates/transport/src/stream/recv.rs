@@ -75,7 +75,10 @@ impl RecvHalf {
             Some(terminal) => terminal.clone(),
             None => match ready!(self.poll_data(cx)) {
                 Ok(data) => return Poll::Ready(Received::Data(data)),
-                Err(terminal) => self.terminal.insert(terminal).clone(),
+                Err(terminal) => {
+                    self.settle();
+                    self.terminal.insert(terminal).clone()
+                }
             },
         };
         Poll::Ready(terminal.into())
@@ -90,10 +93,21 @@ impl RecvHalf {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Gives credit for `bytes` that were received and are held no more.
+    /// Gives credit for `bytes` that were received and are held no more. After the end there is
+    /// nobody to give it to.
     pub fn release(&mut self, bytes: usize) {
+        if self.terminal.is_some() {
+            return;
+        }
         let released = self.stream.flow_control().release_capacity(bytes);
         debug_assert!(released.is_ok(), "credit given for more than was received");
+    }
+
+    /// Nothing can follow, so that what is still held is no concern of the connection: charged to its
+    /// window it would be for as long as the other direction lives.
+    fn settle(&mut self) {
+        let held = self.stream.flow_control().used_capacity();
+        self.release(held);
     }
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Terminal>> {
@@ -136,6 +150,45 @@ impl From<Terminal> for Received {
             Terminal::End => Self::End,
             Terminal::Trailers(trailers) => Self::Trailers(*trailers),
             Terminal::Lost(lost) => Self::Lost(lost),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_held_at_the_end_is_not_charged_to_the_connection() {
+        let (near, far) = tokio::io::duplex(1024);
+        let client = async {
+            let (mut requests, connection) = h2::client::handshake(far).await.unwrap();
+            let (_response, mut body) = requests
+                .send_request(http::Request::new(()), false)
+                .unwrap();
+            body.send_data(Bytes::from_static(b"12345"), true).unwrap();
+            connection.await
+        };
+        let server = async {
+            let mut connection = h2::server::handshake(near).await.unwrap();
+            let (request, _respond) = connection.accept().await.unwrap().unwrap();
+            let mut recv = RecvHalf::at_server(request.into_body(), Arc::default());
+            let read = async {
+                let data = recv.recv().await;
+                (data, recv.recv().await)
+            };
+            let read = tokio::select! {
+                read = read => read,
+                _ = connection.accept() => panic!("there was one request"),
+            };
+            let data = Received::Data(Bytes::from_static(b"12345"));
+            assert_eq!(read, (data, Received::End));
+            assert_eq!(recv.stream.flow_control().used_capacity(), 0);
+            recv.release(5);
+        };
+        tokio::select! {
+            () = server => {}
+            ended = client => panic!("the connection ended: {ended:?}"),
         }
     }
 }
