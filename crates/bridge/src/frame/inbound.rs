@@ -51,9 +51,9 @@ impl Inbound {
         Self {
             seat,
             source: Source::Open(recv),
-            reader,
             agreed: None,
-            unread: 0,
+            unread: reader.buffered(),
+            reader,
             framing: 0,
         }
     }
