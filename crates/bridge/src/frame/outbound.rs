@@ -139,6 +139,8 @@ impl Outbound {
                 self.abandon();
                 self.reset(reset_code(end.reason));
             }
+            // What waits to be written is no silence, and would only grow.
+            Write::Keepalive if self.has_unwritten() => {}
             Write::FinFrame | Write::EndStream | Write::Ok | Write::Keepalive | Write::Close => {
                 self.commands.push_back(write);
             }
@@ -282,6 +284,10 @@ impl Outbound {
             Sink::Responding(responding) => responding.respond.reset(code),
             Sink::Gone => {}
         }
+    }
+
+    fn has_unwritten(&self) -> bool {
+        !self.queue.is_empty() || !self.commands.is_empty() || self.ledger.outstanding() > 0
     }
 
     fn abandon(&mut self) {
