@@ -7,12 +7,14 @@
 //! | [`admin`] | `/healthz`, `/readyz` and `/metrics` over HTTP |
 //! | [`process`] | the metrics of the process itself |
 //! | [`logs`] | tracing to stderr |
-//! | [`signals`] | the first signal asks to stop, the second insists |
+//! | [`descriptors`] | the limit of open files, raised |
+//! | [`signals`] | the first signal asks to stop, the second insists; another asks to read files again |
 //! | [`systemd`] | readiness, for service managers that wait for it |
 //!
 //! It knows nothing of sessions and streams.
 
 pub mod admin;
+pub mod descriptors;
 pub mod logs;
 pub mod process;
 pub mod settings;
@@ -22,5 +24,5 @@ pub mod value;
 
 pub use admin::{AdminServer, Health};
 pub use settings::{ConfigError, Settings, Source};
-pub use signals::Signals;
+pub use signals::{Hangups, Signals};
 pub use value::{Dur, Size};

@@ -1,4 +1,5 @@
-//! SIGTERM and SIGINT: the first asks to stop in order, the second insists.
+//! SIGTERM and SIGINT: the first asks to stop in order, the second insists. SIGHUP asks to read files
+//! again.
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +45,40 @@ impl Signals {
     /// Cancelled by the second signal: end at once.
     pub const fn insist(&self) -> &CancellationToken {
         &self.insist
+    }
+}
+
+/// SIGHUP, which asks to read files again. It ends a process that does not listen for it.
+#[derive(Debug)]
+pub struct Hangups {
+    #[cfg(unix)]
+    source: tokio::signal::unix::Signal,
+}
+
+impl Hangups {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    ///
+    /// What the system says when it does not let us.
+    pub fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            source: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next one; for ever where there are none.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: no signal is lost.
+    pub async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.source.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
     }
 }
 

@@ -11,7 +11,7 @@ use std::fmt::Display;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use mimalloc::MiMalloc;
-use tidegate_daemon::{Settings, Signals, logs, systemd};
+use tidegate_daemon::{Settings, Signals, descriptors, logs, systemd};
 use tidegate_supervisor::config::Cli;
 use tidegate_supervisor::{Config, Phase, Supervisor};
 
@@ -23,6 +23,7 @@ fn main() {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logs::init(cli.verbose);
     let config = Config::load(cli, &mut Settings::new(&matches)).unwrap_or_else(|e| refuse(e));
+    descriptors::raise_limit();
     let supervisor = Supervisor::new(config).unwrap_or_else(|error| refuse(error));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
