@@ -7,6 +7,9 @@ use tidegate_lifecycle::Target;
 use crate::decode::DecodeError;
 use crate::proto::openshell::TcpRelayTarget;
 
+/// The longest time that a peer can set: far beyond every clock's use, and safe to reckon with.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// A length of time as protobuf writes it; the longest it can write, if it is longer.
 pub(crate) fn duration(length: Duration) -> prost_types::Duration {
     prost_types::Duration {
@@ -15,9 +18,10 @@ pub(crate) fn duration(length: Duration) -> prost_types::Duration {
     }
 }
 
-/// A length of time as we hold it; none for a negative one.
+/// A length of time as we hold it, a year at most; none for a negative one.
 pub(crate) fn length(duration: Option<prost_types::Duration>) -> Option<Duration> {
-    Duration::try_from(duration?).ok()
+    let length = Duration::try_from(duration?).ok()?;
+    Some(length.min(LONGEST))
 }
 
 /// A point in time as protobuf writes it.
@@ -80,7 +84,7 @@ mod tests {
             })),
             None
         );
-        assert!(length(Some(duration(Duration::MAX))).is_some());
+        assert_eq!(length(Some(duration(Duration::MAX))), Some(LONGEST));
     }
 
     #[test]

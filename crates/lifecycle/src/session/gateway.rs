@@ -205,7 +205,7 @@ impl GatewaySession {
             }
             FromSupervisor::Goodbye { deadline } => {
                 self.retire();
-                self.drain_until = Some(now + deadline);
+                self.drain_until = now.checked_add(deadline);
                 GatewayAction::Drain { deadline }
             }
             FromSupervisor::Unknown => GatewayAction::CountUnknown,
@@ -304,6 +304,16 @@ mod tests {
             .handle_timeout(now + Duration::from_secs(2))
             .unwrap_err();
         assert_eq!(end.reason, Reason::SupervisorStopped);
+    }
+
+    #[test]
+    fn a_farewell_without_an_end_that_a_clock_knows_is_no_fault() {
+        let mut session = session_in(GatewayState::Live);
+        let goodbye = FromSupervisor::Goodbye {
+            deadline: Duration::MAX,
+        };
+        session.recv(goodbye, Instant::now()).unwrap();
+        assert_eq!(session.state(), GatewayState::DrainOnly);
     }
 
     fn session_in(state: GatewayState) -> GatewaySession {
