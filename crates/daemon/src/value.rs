@@ -43,6 +43,11 @@ impl Size {
     pub const fn mib(mebibytes: u64) -> Self {
         Self(mebibytes << 20)
     }
+
+    /// The number of bytes, or the most that can be held in memory.
+    pub fn bytes(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
 }
 
 impl FromStr for Dur {

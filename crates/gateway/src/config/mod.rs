@@ -12,8 +12,9 @@ pub use args::command;
 pub use error::ConfigError;
 pub use layers::{Layers, Source};
 pub use protection::Protection;
+pub use tidegate_daemon::Size;
 pub use times::Times;
-pub use value::{Address, ByteSize, GatewayName, Remedy, Threads, TimeScale, UnknownSandboxes};
+pub use value::{Address, GatewayName, Remedy, Threads, TimeScale, UnknownSandboxes};
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -130,9 +131,9 @@ settings! {
     /// Supervisors that may be connected at once: then LIMIT_SESSIONS.
     max_sessions: usize = "20000",
     /// Payload that may wait for slow readers in this process: then LIMIT_MEMORY.
-    max_buffered: ByteSize = "256MiB",
+    max_buffered: Size = "256MiB",
     /// Bytes that may be on their way in one direction of one stream, 64KiB to 16MiB.
-    stream_window: ByteSize = "1MiB",
+    stream_window: Size = "1MiB",
     /// Divides every time above. For tests.
     time_scale: TimeScale = "1",
 }

@@ -176,7 +176,7 @@ fn the_scale_divides_every_time_and_nonsense_is_refused() {
             .contains("`heartbeat_interval`")
     );
     let window = Config {
-        stream_window: ByteSize(1),
+        stream_window: Size(1),
         ..Config::default()
     };
     assert!(

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidegate_daemon::{Dur, Size};
 use tidegate_lifecycle::id::{GatewayId, SandboxName};
 
 /// What is wrong with a value, and what to write instead.
@@ -89,68 +90,26 @@ impl Value for Duration {
     const KIND: &'static str = "DUR";
 
     fn read(text: &str) -> Result<Self, Remedy> {
-        const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-        let (number, seconds) = UNITS
-            .into_iter()
-            .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))
-            .unwrap_or((text, 1.0));
-        let length = number
-            .trim()
-            .parse::<f64>()
-            .ok()
-            .map(|number| number * seconds);
-        length
-            .and_then(|seconds| Self::try_from_secs_f64(seconds).ok())
-            .ok_or_else(|| Remedy::new("write a time, as 1500ms, 2s, 5m or 1h"))
+        let dur = text.parse::<Dur>();
+        dur.map(|dur| dur.0)
+            .map_err(|_| Remedy::new("write a time, as 1500ms, 2s, 5m or 1h"))
     }
 
     fn show(&self) -> String {
-        let millis = self.as_millis();
-        quoted(&match millis {
-            _ if millis == 0 || !millis.is_multiple_of(1000) => format!("{millis}ms"),
-            _ if millis.is_multiple_of(3_600_000) => format!("{}h", millis / 3_600_000),
-            _ if millis.is_multiple_of(60_000) => format!("{}m", millis / 60_000),
-            _ => format!("{}s", millis / 1000),
-        })
+        quoted(&Dur(*self).to_string())
     }
 }
 
-/// A number of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ByteSize(pub usize);
-
-impl Value for ByteSize {
+impl Value for Size {
     const KIND: &'static str = "SIZE";
 
     fn read(text: &str) -> Result<Self, Remedy> {
-        const UNITS: [(&str, u32); 6] = [
-            ("KiB", 10),
-            ("MiB", 20),
-            ("GiB", 30),
-            ("k", 10),
-            ("m", 20),
-            ("g", 30),
-        ];
-        let (number, shift) = UNITS
-            .into_iter()
-            .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))
-            .unwrap_or((text, 0));
-        let bytes = number.trim().parse::<usize>().ok();
-        bytes
-            .and_then(|number| number.checked_mul(1 << shift))
-            .map(Self)
-            .ok_or_else(|| Remedy::new("write a size, as 64KiB, 1MiB or 1GiB"))
+        text.parse()
+            .map_err(|_| Remedy::new("write a size, as 64KiB, 1MiB or 1GiB"))
     }
 
     fn show(&self) -> String {
-        let bytes = self.0;
-        quoted(&match bytes {
-            0 => "0".to_owned(),
-            _ if bytes.is_multiple_of(1 << 30) => format!("{}GiB", bytes >> 30),
-            _ if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
-            _ if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
-            _ => bytes.to_string(),
-        })
+        quoted(&self.to_string())
     }
 }
 
@@ -374,9 +333,9 @@ mod tests {
         check("120s", Duration::from_secs(120), "\"2m\"");
         check("168h", Duration::from_secs(604_800), "\"168h\"");
         check("off", None::<Duration>, "\"off\"");
-        check("64KiB", ByteSize(65_536), "\"64KiB\"");
-        check("1g", ByteSize(1 << 30), "\"1GiB\"");
-        check("1000", ByteSize(1000), "\"1000\"");
+        check("64KiB", Size(65_536), "\"64KiB\"");
+        check("1g", Size(1 << 30), "\"1GiB\"");
+        check("1000", Size(1000), "\"1000\"");
     }
 
     #[test]
@@ -385,7 +344,7 @@ mod tests {
             assert!(Duration::read(text).is_err(), "{text}");
         }
         for text in ["", "MiB", "-1", "1.5MiB", "99999999999GiB"] {
-            assert!(ByteSize::read(text).is_err(), "{text}");
+            assert!(Size::read(text).is_err(), "{text}");
         }
         for text in ["", ":80", "localhost", "::1:80", "localhost:65536", "[::1]"] {
             assert!(Address::read(text).is_err(), "{text}");

@@ -120,7 +120,7 @@ impl Streams {
             streams: config.max_streams,
             per_sandbox: config.max_streams_per_sandbox,
             pending: config.max_pending_per_sandbox,
-            buffered: config.max_buffered.0,
+            buffered: config.max_buffered.bytes(),
         };
         Arc::new(Self {
             table: Mutex::default(),

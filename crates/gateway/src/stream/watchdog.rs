@@ -20,7 +20,7 @@ const SHARE: usize = 16;
 /// Ends the streams that have been stalled longest while more than 1.5 × the limit is held: window
 /// once granted cannot be taken back. Runs for ever.
 pub(crate) async fn watch_memory(state: Arc<State>) {
-    let limit = state.config.max_buffered.0;
+    let limit = state.config.max_buffered.bytes();
     let alarm = limit.saturating_add(limit / 2);
     let mut ticks = interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

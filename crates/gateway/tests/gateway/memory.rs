@@ -1,7 +1,7 @@
 //! The bound of what is held for slow readers.
 
 use tidegate_gateway::Config;
-use tidegate_gateway::config::ByteSize;
+use tidegate_gateway::config::Size;
 use tidegate_testkit::messages::RelayFrame;
 use tidegate_testkit::raw_h2::{Client, grpc};
 use tonic::Code;
@@ -27,7 +27,7 @@ async fn stall(client: &Client, supervisor: &mut Supervisor) -> (Forward, crate:
 #[tokio::test]
 async fn past_the_limit_opens_are_refused_and_past_half_as_much_again_the_stalled_are_ended() {
     let config = Config {
-        max_buffered: ByteSize(1 << 20),
+        max_buffered: Size(1 << 20),
         ..config()
     };
     let gateway = Running::start(config).await;
@@ -52,7 +52,7 @@ async fn past_the_limit_opens_are_refused_and_past_half_as_much_again_the_stalle
 #[tokio::test]
 async fn an_open_past_the_limit_is_refused_without_waking_the_supervisor() {
     let config = Config {
-        max_buffered: ByteSize(700 << 10),
+        max_buffered: Size(700 << 10),
         ..config()
     };
     let gateway = Running::start(config).await;
