@@ -281,12 +281,15 @@ impl World {
     }
 
     /// Uses every path once and takes what is held then as what may be held at the end. Needed
-    /// again after a restart.
+    /// again after a restart. Ends every forward.
     ///
     /// # Panics
     ///
-    /// If a path does not work.
+    /// If a path does not work, or a stream is left.
     pub async fn rebase(&mut self) {
+        if let Err(left) = self.end_forwards().await {
+            panic!("the world does not settle: {left}");
+        }
         if self.supervisor.is_some() {
             within(GENEROUS, "every lane to be used", self.warm_up()).await;
         }
@@ -314,23 +317,30 @@ impl World {
     }
 
     async fn leftovers(&self) -> Result<(), String> {
-        let forwards = std::mem::take(&mut *self.forwards_mut());
+        let mut ports = self.end_forwards().await?;
         let daemons = self.daemons();
-        settle::streams_end(&daemons, &forwards).await?;
         for daemon in &daemons {
             settle::counters_add_up(daemon)?;
         }
-        let mut ports: Vec<u16> = self.gateways.iter().map(|it| it.address.port()).collect();
-        for forward in forwards {
-            ports.push(forward.address().port());
-            forward.end().await;
-            self.check_log(forward.process())?;
-        }
+        ports.extend(self.gateways.iter().map(|gateway| gateway.address.port()));
         if let Some(baseline) = &self.baseline {
             settle::holdings_return(baseline, &ports).await?;
         }
         self.check_log(daemons.iter().map(|daemon| daemon.process()))?;
         self.check_log(&self.ended)
+    }
+
+    /// Ends the forwards once no stream is open anywhere, and returns their ports.
+    async fn end_forwards(&self) -> Result<Vec<u16>, String> {
+        let forwards = std::mem::take(&mut *self.forwards_mut());
+        settle::streams_end(&self.daemons(), &forwards).await?;
+        let mut ports = Vec::new();
+        for forward in forwards {
+            ports.push(forward.address().port());
+            forward.end().await;
+            self.check_log(forward.process())?;
+        }
+        Ok(ports)
     }
 
     fn check_log<'a>(

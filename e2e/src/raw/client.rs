@@ -56,11 +56,7 @@ impl Client {
     ///
     /// If the connection takes no more streams.
     pub async fn forward_with(&self, init: ForwardInit) -> Forward {
-        let call = self.call(path::FORWARD_TCP).await;
-        let mut forward = Forward {
-            outbox: call.outbox,
-            answer: Answer::Coming(call.response),
-        };
+        let mut forward = Forward::from(self.call(path::FORWARD_TCP).await);
         forward
             .send(ForwardFrame::init(init))
             .await
@@ -101,6 +97,15 @@ pub enum Answer {
     Over(Outcome),
     /// There was none.
     Lost(StreamLost),
+}
+
+impl From<Call> for Forward {
+    fn from(call: Call) -> Self {
+        Self {
+            outbox: call.outbox,
+            answer: Answer::Coming(call.response),
+        }
+    }
 }
 
 impl Forward {
