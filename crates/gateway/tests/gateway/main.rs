@@ -6,6 +6,7 @@ mod bad_input;
 mod claims;
 mod common;
 mod daemon;
+mod documents;
 mod forward;
 mod limits;
 mod memory;

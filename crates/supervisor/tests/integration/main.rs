@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod common;
+mod documents;
 mod legacy;
 mod program;
 mod relays;
