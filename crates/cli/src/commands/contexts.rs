@@ -100,8 +100,12 @@ fn check(context: &Context) -> Result<(), Failure> {
         key: context.key.clone(),
         token: None,
     };
+    let remedy = match context.gateway.as_slice() {
+        [] => "Say it with --gateway URL.",
+        [_, ..] => "",
+    };
     let checked = Client::new(&config).map(|_| ());
-    checked.map_err(|error| Failure::settings(error, "Say it with --gateway URL."))
+    checked.map_err(|error| Failure::settings(error, remedy))
 }
 
 /// Where the file lies, from wherever it will be looked for.

@@ -70,13 +70,14 @@ impl Console {
         }
     }
 
-    /// Says why it did not work: a sentence for a person and, if one listens, an object for a
-    /// program.
+    /// Says why it did not work: a sentence for a person, an object for a program.
     pub(crate) fn failure(&self, failure: &Failure) -> Result<(), Failure> {
-        self.sentence(failure);
         match failure.json().filter(|_| self.is_json()) {
             Some(value) => self.json(&value),
-            None => Ok(()),
+            None => {
+                self.sentence(failure);
+                Ok(())
+            }
         }
     }
 }

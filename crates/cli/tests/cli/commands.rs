@@ -69,6 +69,10 @@ async fn a_failure_is_an_object_for_programs_and_a_sentence_for_people() {
     assert_eq!(told["error"]["code"], "NOT_FOUND");
     assert_eq!(told["error"]["origin"], "gateway");
     assert!(told["error"]["hops"].is_array());
+    assert_eq!(process.stderr().to_string(), "");
+    let process = house.run(&["streams", "close", "nothing"]);
+    assert_eq!(ended(&process, SOON).await.code(), Some(1));
+    assert_eq!(process.stdout().to_string(), "");
     let said = process.stderr().to_string();
     assert!(
         said.starts_with("error: cannot close stream nothing: "),
@@ -139,6 +143,22 @@ async fn a_context_stands_for_a_gateway() {
     let (code, _, said) = run(&["context", "add", "bad", "--gateway", "ftp://x"]).await;
     assert_eq!(code, Some(1));
     assert!(said.contains("ftp://x"), "{said}");
+    let (code, _, said) = run(&[
+        "context",
+        "add",
+        "bad",
+        "--gateway",
+        "https://x",
+        "--ca",
+        "/none",
+    ])
+    .await;
+    assert_eq!(code, Some(1));
+    let of_the_file = said.contains("/none") && !said.contains("--gateway");
+    assert!(of_the_file, "the remedy is for what is wrong: {said}");
+    let (code, _, said) = run(&["context", "add", "bad"]).await;
+    assert_eq!(code, Some(1));
+    assert!(said.contains("--gateway"), "{said}");
 }
 
 #[tokio::test]
