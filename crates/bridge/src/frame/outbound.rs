@@ -46,7 +46,9 @@ enum Sink {
     Ended(SendHalf),
     /// A status waits behind data that the peer does not take.
     Ending(SendHalf, Box<End>),
-    /// Reset, or answered without a body.
+    /// A status was sent in the place of headers. The peer may go on sending until it has read it.
+    Answered,
+    /// Reset.
     Gone,
 }
 
@@ -172,7 +174,7 @@ impl Outbound {
         let loss = match &mut self.sink {
             Sink::Open(send) | Sink::Ended(send) => ready!(send.poll_reset(cx)),
             Sink::Responding(responding) => ready!(responding.respond.poll_reset(cx)),
-            Sink::Ending(..) | Sink::Gone => return Poll::Pending,
+            Sink::Ending(..) | Sink::Answered | Sink::Gone => return Poll::Pending,
         };
         self.sink = Sink::Gone;
         let (rank, end) = lost(self.seat, loss);
@@ -201,7 +203,7 @@ impl Outbound {
         let code = match &self.sink {
             Sink::Ending(_, end) => reset_code(end.reason),
             Sink::Ended(_) if self.ledger.outstanding() == 0 => Http2Reason::NO_ERROR,
-            Sink::Responding(_) | Sink::Open(_) | Sink::Ended(_) | Sink::Gone => {
+            Sink::Responding(_) | Sink::Open(_) | Sink::Ended(_) | Sink::Answered | Sink::Gone => {
                 Http2Reason::CANCEL
             }
         };
@@ -216,7 +218,11 @@ impl Outbound {
         match &mut self.sink {
             _ if !self.queue.is_empty() => Poll::Pending,
             Sink::Open(send) => send.poll_room(cx),
-            Sink::Responding(_) | Sink::Ended(_) | Sink::Ending(..) | Sink::Gone => Poll::Ready(()),
+            Sink::Responding(_)
+            | Sink::Ended(_)
+            | Sink::Ending(..)
+            | Sink::Answered
+            | Sink::Gone => Poll::Ready(()),
         }
     }
 
@@ -259,7 +265,7 @@ impl Outbound {
                 self.sink = Sink::Ended(send);
             }
             Sink::Responding(responding) => {
-                let _ = responding.respond.trailers_only(status::ok());
+                self.answer(*responding, status::ok());
             }
             other => self.sink = other,
         }
@@ -267,12 +273,16 @@ impl Outbound {
 
     fn refuse(&mut self, end: Box<End>) {
         match std::mem::replace(&mut self.sink, Sink::Gone) {
-            Sink::Responding(responding) => {
-                // A peer that is gone needs no answer.
-                let _ = responding.respond.trailers_only(status::trailers(&end));
-            }
+            Sink::Responding(responding) => self.answer(*responding, status::trailers(&end)),
             Sink::Open(send) => self.sink = Sink::Ending(send, end),
             other => self.sink = other,
+        }
+    }
+
+    fn answer(&mut self, responding: Responding, status: HeaderMap) {
+        // A peer that is gone needs no answer.
+        if responding.respond.trailers_only(status).is_ok() {
+            self.sink = Sink::Answered;
         }
     }
 
@@ -282,7 +292,8 @@ impl Outbound {
                 send.reset(code);
             }
             Sink::Responding(responding) => responding.respond.reset(code),
-            Sink::Gone => {}
+            // Behind a complete answer the library itself asks for silence, with NO_ERROR.
+            Sink::Answered | Sink::Gone => {}
         }
     }
 

@@ -73,6 +73,31 @@ async fn an_unknown_name_is_refused_at_once_or_waited_for_as_configured() {
     }
 }
 
+/// A reset behind the status makes some libraries and proxies forget the status (hyperium/h2#633).
+#[tokio::test]
+async fn a_refusal_is_not_followed_by_a_reset_while_the_client_uploads() {
+    let gateway = Running::start(config()).await;
+    let mut supervisor = Supervisor::connect(gateway.addr, "known").await;
+    let client = Client::connect(gateway.addr).await.unwrap();
+    for sandbox in ["known", "nobody"] {
+        let mut forward = Forward::open(&client, init(sandbox)).await;
+        if sandbox == "known" {
+            let open = supervisor.asked().await;
+            supervisor.answer(&open.channel_id, Some("no")).await;
+        }
+        let Forward { mut outbox, answer } = forward;
+        assert_ne!(answer.outcome().await.code, Code::Ok);
+        let quiet = Duration::from_millis(300);
+        let reset = tokio::time::timeout(quiet, outbox.lost()).await;
+        assert!(reset.is_err(), "{sandbox}: {reset:?}");
+        let upload = vec![0; 2 << 20]; // more than the window: it is taken and thrown away
+        wait::within(GENEROUS, "the upload", outbox.send(upload.into()))
+            .await
+            .unwrap();
+    }
+    gateway.stop().await;
+}
+
 #[tokio::test]
 async fn ss_09_an_open_whose_supervisor_dies_fails_at_once() {
     let gateway = Running::start(config()).await;
