@@ -1,6 +1,7 @@
 //! Bytes that wait to be written: many small ones become few, and a whole process's are counted.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::IoSlice;
 use std::sync::Arc;
 
@@ -14,13 +15,20 @@ const GATHERED: usize = 16 * 1024;
 /// A queue that has grown past this gives its memory back when it runs empty.
 const SPACIOUS: usize = 16;
 
-/// A queue of bytes without boundaries.
-#[derive(Debug)]
+/// A queue of bytes without boundaries. Printed, it tells how many and not which.
 pub struct Queue {
     segments: VecDeque<Bytes>,
     gathered: BytesMut,
     len: usize,
     total: Arc<Buffered>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Queue {

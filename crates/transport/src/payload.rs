@@ -1,6 +1,7 @@
 //! What is handed to `h2` for writing, and the count of what it has not written yet.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,8 +15,7 @@ use crate::life::Life;
 /// A rope of [`Bytes`] that leaves as one DATA frame, through one `writev`.
 ///
 /// Handed to [`SendHalf::send`](crate::SendHalf::send). From its making to its drop, whether it
-/// was written or discarded, its length stands in the [`Ledger`].
-#[derive(Debug)]
+/// was written or discarded, its length stands in the [`Ledger`]. Printed, it tells no byte.
 pub struct Payload {
     segments: VecDeque<Bytes>,
     remaining: usize,
@@ -29,6 +29,14 @@ pub struct Payload {
 struct Entry {
     ledger: Arc<Ledger>,
     bytes: usize,
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Payload")
+            .field("remaining", &self.remaining)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Payload {
