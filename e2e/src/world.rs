@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use tempfile::TempDir;
 use tidegate_client::{Client, SandboxName, Stream};
+use tidegate_testkit::certs::Authority;
 use tidegate_testkit::fault_proxy::FaultProxy;
 use tidegate_testkit::probe::Baseline;
 use tidegate_testkit::process::Process;
@@ -273,6 +274,22 @@ impl World {
     /// How many sessions the supervisor has had since it started.
     pub fn sessions(&self) -> usize {
         self.supervisor().logged(ESTABLISHED)
+    }
+
+    /// Sets a key of the configuration of supervisors that are started from here on.
+    pub fn configure_supervisor(&mut self, key: &str, value: impl Into<toml::Value>) {
+        let table = &mut self.options.supervisor;
+        table.insert(key.to_owned(), value.into());
+    }
+
+    /// The authority behind every certificate.
+    ///
+    /// # Panics
+    ///
+    /// If the topology has no TLS.
+    pub fn authority(&self) -> &Authority {
+        let credentials = self.credentials.as_ref();
+        credentials.expect("the topology has TLS").authority()
     }
 
     /// Lets programs warn in lines that contain `text`.

@@ -157,6 +157,16 @@ impl Forward {
         }
     }
 
+    /// Waits for headers, or a status in their place, and tells whether the path was opened.
+    ///
+    /// # Panics
+    ///
+    /// After 30 s.
+    pub async fn is_opened(&mut self) -> bool {
+        self.answered().await;
+        matches!(self.answer, Answer::Here(_))
+    }
+
     /// Reads data until `wanted` bytes have come, or until the answer ends.
     pub async fn read(&mut self, wanted: usize) -> Vec<u8> {
         let inbox = self.opened().await;
