@@ -225,7 +225,7 @@ impl Live {
         let help = "Payload bytes handed on";
         let mut family =
             encoder.encode_descriptor("stream_bytes", help, None, zero.metric_type())?;
-        for (direction, count) in [("up", bytes.up), ("down", bytes.down)] {
+        for (direction, count) in [("upstream", bytes.up), ("downstream", bytes.down)] {
             let labels = [("direction", direction)];
             ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
         }
@@ -257,7 +257,7 @@ mod tests {
             "tidegate_streams_opened_total{kind=\"ssh\",route=\"target\"} 1",
             "tidegate_streams_opened_total{kind=\"forward\",route=\"none\"} 1",
             "tidegate_streams_ended_total{kind=\"forward\",reason=\"TARGET_RESET\",origin=\"target\"} 1",
-            "tidegate_stream_bytes_total{direction=\"up\"} 0",
+            "tidegate_stream_bytes_total{direction=\"upstream\"} 0",
             "tidegate_stream_open_seconds_count{route=\"target\"} 1",
             "tidegate_buffered_bytes 0",
         ] {

@@ -1,14 +1,14 @@
 //! Callers that hold what they have and say nothing.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tidegate_e2e::raw::{self, Client, Forward};
-use tidegate_e2e::{Options, Topology, World, every_topology};
+use tidegate_e2e::{Options, SANDBOX, Topology, World, every_topology};
 use tidegate_testkit::messages::path;
 use tidegate_testkit::raw_h2::StreamLost;
 use tidegate_testkit::target::Target;
-use tidegate_testkit::wait::within;
+use tidegate_testkit::wait::{self, within};
 use tonic::Code;
 
 use crate::MOMENT;
@@ -95,5 +95,47 @@ async fn sec_09_a_client_that_takes_nothing_and_pings_is_ended(topology: Topolog
     }
     client.raw().ping().await.unwrap();
     drop((forwards, client));
+    world.settle().await;
+}
+
+/// A minute is six seconds to this supervisor.
+#[tokio::test]
+async fn sec_06_a_supervisor_with_an_expired_certificate_is_in_no_hurry() {
+    let options = Options::new()
+        .no_supervisor()
+        .supervisor_proxy()
+        .supervisor("time_scale", 10.0);
+    let mut world = World::start(Topology::TLS, options).await;
+    let expired = world
+        .authority()
+        .expired_client("spiffe://tidegate/sandbox/box")
+        .unwrap();
+    world.configure_supervisor("cert", expired.cert.to_str().unwrap());
+    world.configure_supervisor("key", expired.key.to_str().unwrap());
+    let supervisor = world.spawn_supervisor("expired", SANDBOX).await;
+    wait::until_async(MOMENT, async || world.supervisor_proxy().accepted() > 0)
+        .await
+        .unwrap();
+    let begun = Instant::now();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let attempts = world.supervisor_proxy().accepted();
+    assert!(
+        attempts <= 5,
+        "{attempts} attempts in {:?}",
+        begun.elapsed()
+    );
+    let warnings = supervisor.logged(" WARN ");
+    assert!(
+        (1..=attempts).contains(&warnings),
+        "{}",
+        supervisor.process()
+    );
+    assert!(
+        supervisor.logged("expired") >= 1,
+        "{}",
+        supervisor.process()
+    );
+    supervisor.process().terminate();
+    assert!(supervisor.process().exit(MOMENT).await.success());
     world.settle().await;
 }

@@ -5,7 +5,7 @@ use tidegate_bridge::{ControlReceiver, ControlSender, Said, control_receiver, co
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::redial::Ended;
 use tidegate_lifecycle::session::{FromSupervisor, Hello};
-use tidegate_transport::{Connection, Endpoint, Lost};
+use tidegate_transport::{ConnectError, Connection, CredentialFault, Endpoint, Lost};
 use tidegate_wire::message::MessageReader;
 use tidegate_wire::session::encode_supervisor;
 use tidegate_wire::{metadata, status};
@@ -37,7 +37,7 @@ impl Control {
         hello: Hello,
     ) -> Result<Self, Ended> {
         let headers = context.metadata().await.map_err(Ended::With)?;
-        let connection = endpoint.connect().await.map_err(unreachable)?;
+        let connection = endpoint.connect().await.map_err(unconnected)?;
         let opened = connection.open(metadata::CONNECT_SUPERVISOR, headers);
         let (send, head) = opened.map_err(unreachable)?;
         let mut sender = control_sender(send, &context.buffered);
@@ -73,7 +73,19 @@ pub(super) fn lost(lost: Lost) -> End {
     End::new(Origin::Gateway, reason, message)
 }
 
-/// A connection attempt that failed.
+/// A connection attempt that failed. A certificate that the gateway does not take is not a matter of
+/// trying again.
+fn unconnected(error: ConnectError) -> Ended {
+    let reason = match error.credential_fault() {
+        Some(CredentialFault::Expired) => Reason::CredentialExpired,
+        Some(CredentialFault::Revoked) => Reason::CredentialRevoked,
+        Some(CredentialFault::Invalid) => Reason::CredentialInvalid,
+        None => Reason::TransportLost,
+    };
+    Ended::With(End::new(Origin::Gateway, reason, error.to_string()))
+}
+
+/// A connection that takes no stream.
 fn unreachable(error: impl std::error::Error) -> Ended {
     Ended::With(End::new(
         Origin::Gateway,

@@ -120,7 +120,7 @@ async fn the_admin_address_tells_health_and_metrics() {
     for line in [
         "tidegate_sessions{state=\"live\"} 1",
         "tidegate_streams{kind=\"forward\",state=\"open\"} 1",
-        "tidegate_stream_bytes_total{direction=\"up\"} 7",
+        "tidegate_stream_bytes_total{direction=\"upstream\"} 7",
         "tidegate_streams_opened_total{kind=\"forward\",route=\"target\"} 1",
     ] {
         assert!(text.contains(line), "{line} in\n{text}");

@@ -3,6 +3,7 @@
 
 mod call;
 mod connection;
+mod credential;
 mod dial;
 mod endpoint;
 mod link;
@@ -10,6 +11,7 @@ mod pool;
 
 pub use call::{CallError, ResponseBody};
 pub use connection::{Connection, OpenError, ResponseHead};
+pub use credential::CredentialFault;
 pub use dial::ConnectError;
 pub use endpoint::{Endpoint, EndpointError};
 pub use pool::{Pool, PoolError};

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 use tidegate_transport::{
-    ClientTls, ConnectError, Connection, Endpoint, Lost, Payload, Received, Server, ServerTls,
-    listen,
+    ClientTls, ConnectError, Connection, CredentialFault, Endpoint, Lost, Payload, Received,
+    Server, ServerTls, listen,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -43,7 +43,17 @@ impl Authority {
 
     /// Signs a certificate for `host` and writes it as `NAME.pem`, its key as `NAME.key`.
     fn sign(&self, name: &str, host: &str) {
-        let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        self.issue(name, CertificateParams::new(vec![host.to_owned()]).unwrap());
+    }
+
+    fn sign_expired(&self, name: &str, host: &str) {
+        let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(2020, 1, 2);
+        self.issue(name, params);
+    }
+
+    fn issue(&self, name: &str, params: CertificateParams) {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         std::fs::write(self.path(&format!("{name}.pem")), certificate.pem()).unwrap();
@@ -174,6 +184,27 @@ async fn a_missing_or_foreign_client_certificate_is_refused() {
     let foreign = ClientTls::load(Some(&ours.path("ca.pem")), Some(&cert), Some(&key)).unwrap();
     let error = tls_error(connect(server.addr.port(), Arc::new(foreign)).await);
     assert!(matches!(error, rustls::Error::AlertReceived(_)), "{error}");
+}
+
+#[tokio::test]
+async fn sec_06_what_a_server_has_against_a_certificate_is_told() {
+    let ours = Authority::new();
+    ours.sign("server", "localhost");
+    let server = start(ours.server(true));
+    let fault = async |tls| {
+        let connected = connect(server.addr.port(), tls).await;
+        connected.unwrap_err().credential_fault()
+    };
+    assert_eq!(
+        fault(ours.client(None)).await,
+        Some(CredentialFault::Invalid)
+    );
+    ours.sign_expired("late", "client.example.org");
+    let late = ours.client(Some("late"));
+    assert_eq!(fault(late).await, Some(CredentialFault::Expired));
+    // That we do not believe the server is not about our certificate.
+    let stranger = Authority::new();
+    assert_eq!(fault(stranger.client(None)).await, None);
 }
 
 #[tokio::test]
