@@ -1,9 +1,9 @@
-//! Other people's L7 proxies in front of a gateway, with the settings that `deploy/proxies` ships.
+//! Other people's proxies in front of a gateway, with the settings that `deploy/proxies` ships.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use tempfile::TempDir;
 use tidegate_testkit::certs::{Authority, CertFiles};
@@ -16,16 +16,36 @@ use crate::{Options, Topology, World};
 /// Which proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// nginx, `grpc_pass`.
+    /// nginx with `grpc_pass`: `nginx.conf`.
     Nginx,
-    /// HAProxy, HTTP/2 on both sides.
+    /// HAProxy, which passes the bytes on unread: `haproxy.cfg`.
     Haproxy,
+    /// HAProxy with HTTP/2 on both sides: `haproxy-http.cfg`.
+    HaproxyHttp,
 }
 
-/// A world whose clients and supervisor reach the gateway through a proxy that ends TLS.
+impl Kind {
+    fn settings(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx.conf",
+            Self::Haproxy => "haproxy.cfg",
+            Self::HaproxyHttp => "haproxy-http.cfg",
+        }
+    }
+
+    /// Who ends TLS speaks plaintext to the gateway, since it has no certificate of a caller.
+    fn topology(self) -> Topology {
+        match self {
+            Self::Nginx | Self::HaproxyHttp => Topology::PLAINTEXT,
+            Self::Haproxy => Topology::TLS,
+        }
+    }
+}
+
+/// A world whose clients and supervisor reach the gateway through a proxy.
 #[derive(Debug)]
 pub struct Balanced {
-    /// The programs; what its [`access`](World::access) says leads past the proxy.
+    /// The programs. What [`World::access`] says leads past the proxy.
     pub world: World,
     /// How clients get in through the proxy.
     pub access: Access,
@@ -56,32 +76,29 @@ impl Balanced {
         change: impl FnOnce(String) -> String,
     ) -> Self {
         let authority = Authority::new().expect("an authority can be made");
+        let edge = free_port();
+        let url = format!("https://127.0.0.1:{edge}");
+        let mut options = options.foreign_hops().no_supervisor();
+        options = options.supervisor("gateway", vec![url.clone()]);
+        if !kind.topology().tls {
+            options = options.supervisor("ca", text(&authority.ca()));
+        }
+        let mut world = World::start(kind.topology(), options).await;
+        let mut access = world.access();
+        access.gateways = vec![url];
+        access.ca = access.ca.or_else(|| Some(authority.ca()));
+
         let folder = tempfile::tempdir().expect("there is a temporary directory");
-        let ports = Ports {
-            edge: free_port(),
-            gateway: free_port(),
-            admin: free_port(),
-        };
-        let settings = change(shipped(kind, &authority, &ports));
+        let settings = change(shipped(kind, edge, &authority, &world));
         let file = folder.path().join("settings");
         fs::write(&file, settings).expect("a temporary file can be written");
         let process = spawn(kind, &file, folder.path());
-        until_listening(&process, ports.edge).await;
-        let url = format!("https://127.0.0.1:{}", ports.edge);
-        let ca = authority.ca().display().to_string();
-        let options = options
-            .foreign_hops()
-            .gateway("listen", format!("127.0.0.1:{}", ports.gateway))
-            .gateway("admin", format!("127.0.0.1:{}", ports.admin))
-            .supervisor("gateway", vec![url.clone()])
-            .supervisor("ca", ca);
-        let world = World::start(Topology::PLAINTEXT, options).await;
-        let mut access = Access::new([url]);
-        access.ca = Some(authority.ca());
+        until_listening(&process, edge).await;
+        world.start_supervisor().await;
         Self {
             world,
             access,
-            address: (Ipv4Addr::LOCALHOST, ports.edge).into(),
+            address: (Ipv4Addr::LOCALHOST, edge).into(),
             process,
             _files: (folder, authority),
         }
@@ -98,12 +115,6 @@ impl Balanced {
     }
 }
 
-struct Ports {
-    edge: u16,
-    gateway: u16,
-    admin: u16,
-}
-
 fn spawn(kind: Kind, settings: &Path, folder: &Path) -> Process {
     let mut command = match kind {
         Kind::Nginx => {
@@ -115,7 +126,7 @@ fn spawn(kind: Kind, settings: &Path, folder: &Path) -> Process {
             command.arg("-p").arg(folder).arg("-c");
             command
         }
-        Kind::Haproxy => {
+        Kind::Haproxy | Kind::HaproxyHttp => {
             let mut command = daemon("haproxy");
             command.args(["-db", "-f"]);
             command
@@ -126,37 +137,35 @@ fn spawn(kind: Kind, settings: &Path, folder: &Path) -> Process {
 }
 
 /// The shipped settings with free ports and the test's certificates; they are the same otherwise.
-fn shipped(kind: Kind, authority: &Authority, ports: &Ports) -> String {
+fn shipped(kind: Kind, edge: u16, authority: &Authority, world: &World) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/proxies");
+    let settings = fs::read_to_string(folder.join(kind.settings()));
+    let mut settings = settings.expect("the settings are shipped");
+    let edge = format!("127.0.0.1:{edge}");
+    let gateway = world.gateway_address().to_string();
+    let admin = format!("port {}", world.gateway().admin().port());
     let certificate = authority.server().expect("a certificate can be made");
-    let (name, changes) = match kind {
-        Kind::Nginx => (
-            "nginx.conf",
-            vec![
-                ("listen 443", format!("listen 127.0.0.1:{}", ports.edge)),
-                (
-                    "server 127.0.0.1:7070",
-                    format!("server 127.0.0.1:{}", ports.gateway),
-                ),
-                ("/etc/tidegate/tls/edge.crt", text(&certificate.cert)),
-                ("/etc/tidegate/tls/edge.key", text(&certificate.key)),
-            ],
-        ),
-        Kind::Haproxy => (
-            "haproxy.cfg",
-            vec![
-                ("bind :443", format!("bind 127.0.0.1:{}", ports.edge)),
-                ("127.0.0.1:7070", format!("127.0.0.1:{}", ports.gateway)),
-                ("port 7071", format!("port {}", ports.admin)),
-                ("/etc/tidegate/tls/edge.pem", text(&joined(&certificate))),
-            ],
-        ),
+    let changes: &[(&str, &str)] = match kind {
+        Kind::Nginx => &[
+            ("listen 443", &format!("listen {edge}")),
+            ("127.0.0.1:7070", &gateway),
+            ("/etc/tidegate/tls/edge.crt", &text(&certificate.cert)),
+            ("/etc/tidegate/tls/edge.key", &text(&certificate.key)),
+        ],
+        Kind::Haproxy => &[
+            ("    bind :443\n", &format!("    bind {edge}\n")),
+            ("127.0.0.1:7070", &gateway),
+            ("port 7071", &admin),
+        ],
+        Kind::HaproxyHttp => &[
+            ("bind :443", &format!("bind {edge}")),
+            ("127.0.0.1:7070", &gateway),
+            ("port 7071", &admin),
+            ("/etc/tidegate/tls/edge.pem", &text(&joined(&certificate))),
+        ],
     };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../deploy/proxies")
-        .join(name);
-    let mut settings = fs::read_to_string(&path).expect("the settings are shipped");
     for (from, to) in changes {
-        settings = replaced(&settings, from, &to);
+        settings = replaced(&settings, from, to);
     }
     settings
 }

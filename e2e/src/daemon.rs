@@ -104,6 +104,11 @@ impl Daemon {
         self.process
     }
 
+    /// Where health and metrics are served.
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
     pub(crate) fn metrics_url(&self) -> String {
         format!("http://{}/metrics", self.admin)
     }

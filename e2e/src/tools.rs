@@ -2,9 +2,11 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tidegate_testkit::process::Process;
@@ -40,15 +42,27 @@ pub async fn run(mut command: Command) -> String {
     process.stdout().to_string()
 }
 
-/// Returns a port of the loopback that was free a moment ago, for programs that cannot choose one.
+/// Returns a port of the loopback that is free, for programs that cannot choose one.
+///
+/// It lies below those that the kernel gives to whoever asks for any, so that only another caller of
+/// this can take it before the program does, and two callers hardly ever try the same.
 ///
 /// # Panics
 ///
 /// If there is none.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
-    let address = listener.local_addr().expect("it was bound");
-    address.port()
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let seed = RandomState::new();
+    let mut candidates = std::iter::repeat_with(|| {
+        let hash = seed.hash_one(CALLS.fetch_add(1, Ordering::Relaxed));
+        20_000 + u16::try_from(hash % 12_000).expect("it is below 12,000")
+    });
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    candidates
+        .by_ref()
+        .take(1000)
+        .find(free)
+        .expect("there is a free port")
 }
 
 /// Writes a port of the loopback as an address.

@@ -3,29 +3,27 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
+use tidegate_e2e::Topology;
+use tidegate_e2e::forward::Access;
 use tidegate_e2e::tools::{client, run};
-use tidegate_e2e::{Topology, World};
 use tidegate_testkit::content::Content;
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
 use tidegate_testkit::wait::GENEROUS;
 
-use crate::{beside, world};
+use crate::{arguments, beside, world};
 
 /// Runs the check `name` of `released.py` with one release.
-async fn check(release: &str, world: &World, name: &str, target: SocketAddr) {
-    let access = world.access();
+pub(crate) async fn check(release: &str, access: &Access, name: &str, target: SocketAddr) {
     let mut python = Command::new(client(&format!("openshell-{release}")).join("bin/python3"));
     python.arg(beside("released.py")).arg(name);
-    python.arg(world.client_address().to_string());
-    python.arg(target.to_string());
-    python.args([access.ca, access.cert, access.key].into_iter().flatten());
+    python.args(arguments(access, target));
     assert_eq!(run(python).await, "ok\n", "{release}: {name}");
 }
 
 async fn every_check(release: &str, topology: Topology) {
     let world = world(topology).await;
-    let check = async |name, target| check(release, &world, name, target).await;
+    let check = async |name, target| check(release, &world.access(), name, target).await;
 
     let echo = Target::echo().unwrap();
     check("ask", echo.address()).await;

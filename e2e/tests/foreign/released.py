@@ -1,4 +1,4 @@
-"""A released openshell client against a Tidegate gateway: `released.py CHECK ENDPOINT [CA CERT KEY]`.
+"""A released openshell client against a Tidegate gateway: `released.py CHECK ENDPOINT TARGET [CA [CERT KEY]]`.
 
 Works with both dialects of the service: 0.0.x names a sandbox by `sandbox_id`, 0.1.x by `sandbox`.
 Prints one line a check that held, and fails with the first that did not.
@@ -26,9 +26,8 @@ def named(name):
 def connect(endpoint, files):
     if not files:
         return SandboxClient(endpoint, timeout=20)
-    ca, cert, key = map(pathlib.Path, files)
-    tls = openshell.TlsConfig(ca_path=ca, cert_path=cert, key_path=key)
-    return SandboxClient(endpoint, tls=tls, timeout=20)
+    paths = dict(zip(("ca_path", "cert_path", "key_path"), map(pathlib.Path, files)))
+    return SandboxClient(endpoint, tls=openshell.TlsConfig(**paths), timeout=20)
 
 
 def expect(wanted, seen):
@@ -148,6 +147,21 @@ def refused(client, target):
     expect(True, b"TARGET_REFUSED" in details and b"google.rpc.ErrorInfo" in details)
 
 
+def refused_upload(client, target):
+    """The status comes while the upload is on its way, by the target's host or by the gateway."""
+    for sandbox, code in [
+        (SANDBOX, grpc.StatusCode.UNAVAILABLE),
+        ("nobody", grpc.StatusCode.NOT_FOUND),
+    ]:
+        for _ in range(10):
+            call, send = forward(client, target, "", sandbox)
+            for _ in range(64):
+                send(b"x" * (1 << 16))
+            fails(code, lambda: received(call))
+            details = dict(call.trailing_metadata() or ())
+            expect(True, b"google.rpc.ErrorInfo" in details["grpc-status-details-bin"])
+
+
 def reset(client, target):
     """The target sends 1,000 bytes and resets once they have arrived: the bytes, then an error."""
     call, send = forward(client, target, session(client).token)
@@ -181,6 +195,7 @@ CHECKS = [
     half_close,
     target_first,
     refused,
+    refused_upload,
     reset,
     cancel,
     deadline,

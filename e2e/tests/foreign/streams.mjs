@@ -1,4 +1,4 @@
-// Node's grpc-js with our .proto files: `node streams.mjs CHECK ADDRESS TARGET [CA CERT KEY]`.
+// Node's grpc-js with our .proto files: `node streams.mjs CHECK ADDRESS TARGET [CA [CERT KEY]]`.
 // Prints "ok" when the check held.
 
 import assert from "node:assert/strict";
@@ -130,6 +130,17 @@ const CHECKS = {
     const status = await events.status;
     assert.equal(status.code, grpc.status.UNAVAILABLE);
     assert.deepEqual(reason(status), ["TARGET_REFUSED", "target"]);
+  },
+
+  // The status comes while the upload is on its way.
+  async refusedUpload(client, target) {
+    for (let round = 0; round < 10; round += 1) {
+      const [call, events] = forward(client, target, STREAM);
+      for (let chunk = 0; chunk < 64; chunk += 1) call.write({ data: Buffer.alloc(1 << 16) });
+      const status = await events.status;
+      assert.equal(status.code, grpc.status.UNAVAILABLE);
+      assert.deepEqual(reason(status), ["TARGET_REFUSED", "target"]);
+    }
   },
 
   async reset(client, target) {
