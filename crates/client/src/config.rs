@@ -30,13 +30,8 @@ pub enum ConfigError {
     #[error("no gateway is given: name one, such as http://127.0.0.1:7070")]
     NoGateway,
     /// A gateway's URL is none.
-    #[error("the gateway {url:?} cannot be used: {source}")]
-    Url {
-        /// What was given.
-        url: String,
-        /// What is wrong with it.
-        source: EndpointError,
-    },
+    #[error("the gateway cannot be used: {0}")]
+    Url(#[from] EndpointError),
     /// A certificate or key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -59,10 +54,7 @@ impl Config {
         let mut tls = None;
         let mut endpoints = Vec::with_capacity(self.gateways.len());
         for url in &self.gateways {
-            let endpoint = Endpoint::parse(url).map_err(|source| ConfigError::Url {
-                url: url.clone(),
-                source,
-            })?;
+            let endpoint = Endpoint::parse(url)?;
             let endpoint = endpoint.with_proxy(proxy.clone());
             endpoints.push(if endpoint.is_tls() {
                 endpoint.with_tls(self.tls(&mut tls)?)

@@ -169,7 +169,7 @@ impl Redial {
             .min
             .saturating_mul(doubled)
             .min(REFUSED.max)
-            .max(end.retry_after.unwrap_or_default());
+            .max(end.retry_after.unwrap_or_default().min(REFUSED.max));
         self.refusals = self.refusals.saturating_add(1);
         let after = wait.mul_f64(1.0 + jitter.clamp(0.0, 1.0) / 10.0);
         Next::Dial {
@@ -299,5 +299,15 @@ mod tests {
             waits.push(wait(next).as_secs());
         }
         assert_eq!(waits, [30, 60, 120, 240, 300, 300]);
+    }
+
+    #[test]
+    fn a_gateway_cannot_send_a_supervisor_away_for_good() {
+        let now = Instant::now();
+        let mut redial = Redial::new(1, Bounds::default());
+        let far = End::new(Origin::Gateway, Reason::NotPermitted, "")
+            .retry_after(Duration::from_secs(1_000_000));
+        let next = redial.ended(&Ended::With(far), None, 0.0, now);
+        assert_eq!(wait(next), REFUSED.max);
     }
 }

@@ -43,22 +43,21 @@ impl Endpoint {
     ///
     /// [`EndpointError`] says what is wrong with `url`.
     pub fn parse(url: &str) -> Result<Self, EndpointError> {
-        let uri: Uri = url
-            .parse()
-            .map_err(|_| EndpointError::NotAUrl(url.to_owned()))?;
+        let shown = || without_user(url);
+        let uri: Uri = url.parse().map_err(|_| EndpointError::NotAUrl(shown()))?;
         let parts = uri.into_parts();
         let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
-            return Err(EndpointError::NotAUrl(url.to_owned()));
+            return Err(EndpointError::NotAUrl(shown()));
         };
         if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
-            return Err(EndpointError::Scheme(url.to_owned()));
+            return Err(EndpointError::Scheme(shown()));
         }
         let has_path = parts.path_and_query.is_some_and(|path| path != "/");
         if has_path || authority.as_str().contains('@') {
-            return Err(EndpointError::TooMuch(url.to_owned()));
+            return Err(EndpointError::TooMuch(shown()));
         }
         if authority.host().is_empty() {
-            return Err(EndpointError::NotAUrl(url.to_owned()));
+            return Err(EndpointError::NotAUrl(shown()));
         }
         Ok(Self {
             origin: Arc::new(Origin { scheme, authority }),
@@ -139,6 +138,16 @@ impl Endpoint {
     }
 }
 
+/// The URL as an error may show it: a user's name comes with a password now and then.
+fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) => format!("{scheme}://…{}", &rest[at..]),
+        None => url.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,5 +180,16 @@ mod tests {
             EndpointError::TooMuch(_)
         ));
         assert!(matches!(error("http://me@host"), EndpointError::TooMuch(_)));
+        for url in [
+            "https://me:hunter2@host:1",
+            "ftp://me:hunter2@host",
+            "http://me:hunter2@ho st",
+        ] {
+            let sentence = error(url).to_string();
+            assert!(
+                !sentence.contains("hunter2") && sentence.contains("@ho"),
+                "{sentence}"
+            );
+        }
     }
 }
