@@ -80,7 +80,7 @@ async fn a_refusal_is_not_followed_by_a_reset_while_the_client_uploads() {
     let mut supervisor = Supervisor::connect(gateway.addr, "known").await;
     let client = Client::connect(gateway.addr).await.unwrap();
     for sandbox in ["known", "nobody"] {
-        let mut forward = Forward::open(&client, init(sandbox)).await;
+        let forward = Forward::open(&client, init(sandbox)).await;
         if sandbox == "known" {
             let open = supervisor.asked().await;
             supervisor.answer(&open.channel_id, Some("no")).await;
