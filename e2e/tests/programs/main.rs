@@ -5,9 +5,13 @@
 mod balanced;
 mod git;
 mod http;
+mod outward;
+mod parts;
 mod postgres;
 mod redis;
+mod secrets;
 mod ssh;
+mod tls;
 mod websocket;
 mod words;
 
