@@ -86,9 +86,8 @@ async fn cli_04_exit_on_loss() {
     house.output(&["sandboxes", "delete", SANDBOX]).await;
     let status = ended(&forward, Duration::from_secs(5)).await;
     assert_eq!(status.code(), Some(1));
-    let said = forward.stderr().to_string();
-    assert!(said.contains("SANDBOX_NOT_FOUND"), "{said}");
     let told = forward.line("\"error\"").await;
+    assert!(told.contains("\"reason\":\"SANDBOX_NOT_FOUND\""), "{told}");
     assert!(told.contains("\"code\":\"NOT_FOUND\""), "{told}");
 }
 
