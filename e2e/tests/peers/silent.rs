@@ -131,7 +131,7 @@ async fn sec_06_a_supervisor_with_an_expired_certificate_is_in_no_hurry() {
         supervisor.process()
     );
     assert!(
-        supervisor.logged("expired") >= 1,
+        supervisor.logged("CREDENTIAL_EXPIRED") >= 1,
         "{}",
         supervisor.process()
     );
