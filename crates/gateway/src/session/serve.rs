@@ -168,13 +168,15 @@ impl Live {
         } = self;
         // Nobody finds it any more before its relays hear of it: those that are not open yet ask the
         // successor.
-        presence.depart().await;
+        presence.state.sessions.leave(&presence.session);
         let Last {
             status,
             relays,
             own,
         } = last;
         control.end_relays(&relays, own);
+        // However long the directory takes: the relays know why they ended.
+        presence.depart().await;
         tracing::info!(reason = %relays.reason, message = relays.message, "a session ended");
         let (sender, receiver) = control.into_parts();
         conclude::say(sender, receiver, status).await;
