@@ -170,7 +170,7 @@ impl Session {
     }
 
     fn say(&mut self, message: &FromSupervisor) {
-        self.control.sender.push(encode_supervisor(message));
+        self.overrun |= !self.control.sender.push(encode_supervisor(message));
         self.unflushed = true;
     }
 

@@ -103,6 +103,8 @@ struct Session {
     control: Control,
     /// Something is queued on the control stream that was not written yet.
     unflushed: bool,
+    /// The gateway has left more unread than is worth keeping for it.
+    overrun: bool,
     terms: Option<Terms>,
     since: Instant,
     lanes: Lanes,
@@ -140,6 +142,7 @@ impl Session {
             machine: SupervisorSession::new(Capabilities::SESSION, interval, now.into_std()),
             control,
             unflushed: true,
+            overrun: false,
             terms: None,
             since: now,
             lanes: Lanes::new(gateway.endpoint.clone(), Arc::clone(shards)),
@@ -179,6 +182,11 @@ impl Session {
             let event = self.next(stop).await;
             if let Err(how) = self.handle(event) {
                 break Some(how);
+            }
+            if self.overrun {
+                let message = "the gateway does not read its control stream";
+                let end = End::new(Origin::Gateway, Reason::TransportLost, message);
+                break Some(Ended::With(end));
             }
             if self.leaving.is_some() && self.relays.is_empty() {
                 break None;
