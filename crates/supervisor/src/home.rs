@@ -15,26 +15,27 @@ use crate::{Phase, StopReason};
 
 /// Keeps a session at one of the gateways.
 #[derive(Debug)]
-pub(crate) struct Home<'a> {
-    context: &'a Arc<Context>,
-    shards: &'a Arc<Shards>,
-    gateways: &'a [Gateway],
+pub(crate) struct Home {
+    context: Arc<Context>,
+    shards: Arc<Shards>,
+    gateways: Arc<[Gateway]>,
     schedule: Schedule,
     complaint: Complaint,
 }
 
-impl<'a> Home<'a> {
+impl Home {
     pub(crate) fn new(
-        context: &'a Arc<Context>,
-        shards: &'a Arc<Shards>,
-        gateways: &'a [Gateway],
+        context: Arc<Context>,
+        shards: Arc<Shards>,
+        gateways: Arc<[Gateway]>,
     ) -> Self {
         let config = &context.config;
+        let schedule = Schedule::new(gateways.len(), config.redial, config.time_scale);
         Self {
             context,
             shards,
             gateways,
-            schedule: Schedule::new(gateways.len(), config.redial, config.time_scale),
+            schedule,
             complaint: Complaint::default(),
         }
     }
@@ -48,7 +49,7 @@ impl<'a> Home<'a> {
         let mut address = 0;
         loop {
             let gateway = &self.gateways[address];
-            let over = session::serve(self.context, self.shards, gateway, stop).await;
+            let over = session::serve(&self.context, &self.shards, gateway, stop).await;
             let Over::Ended { how, stood } = over else {
                 return Ok(());
             };

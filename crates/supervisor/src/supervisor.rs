@@ -11,6 +11,7 @@ use tidegate_lifecycle::limits::CLEANUP;
 use tidegate_transport::{ClientTls, Endpoint, EndpointError, Shards, TlsError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::context::Context;
 use crate::home::Home;
@@ -27,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Supervisor {
     context: Arc<Context>,
     shards: Arc<Shards>,
-    gateways: Vec<Gateway>,
+    gateways: Arc<[Gateway]>,
 }
 
 /// Why a supervisor cannot start.
@@ -116,9 +117,7 @@ impl Supervisor {
             }
         };
         let home = async {
-            let stopped = Home::new(&self.context, &self.shards, &self.gateways)
-                .run(&stop)
-                .await;
+            let stopped = self.home(stop).await;
             self.context.phase.send_replace(Phase::Leaving);
             self.context.relays.close();
             // Nothing of a stream outlives its end by more; what still does is cut with the threads.
@@ -129,6 +128,25 @@ impl Supervisor {
             stopped = home => stopped,
             () = serve => Ok(()),
             () = memory::watch(&self.context) => Ok(()),
+        }
+    }
+
+    /// Keeps sessions on the thread of the first lane: what a relay there and its session tell each
+    /// other crosses no threads.
+    async fn home(&self, stop: CancellationToken) -> Result<(), StopReason> {
+        let home = Home::new(
+            Arc::clone(&self.context),
+            Arc::clone(&self.shards),
+            Arc::clone(&self.gateways),
+        );
+        let task = self
+            .shards
+            .get(0)
+            .spawn("home", async move { home.run(&stop).await });
+        match AbortOnDropHandle::new(task).await {
+            Ok(stopped) => stopped,
+            // Nobody aborts it, and its thread lives as long as we do.
+            Err(died) => std::panic::resume_unwind(died.into_panic()),
         }
     }
 
@@ -144,7 +162,7 @@ impl Supervisor {
     }
 }
 
-fn gateways(config: &Config) -> Result<Vec<Gateway>, StartError> {
+fn gateways(config: &Config) -> Result<Arc<[Gateway]>, StartError> {
     let endpoints: Vec<Endpoint> = config
         .gateways
         .iter()

@@ -93,7 +93,7 @@ pub struct Given {
     #[arg(long, value_name = "ADDR", env = "TIDEGATE_ADMIN")]
     pub admin: Option<String>,
 
-    /// Threads that move bytes [default: the cores, at most 4]
+    /// Threads that move bytes [default: 1]
     #[arg(long, value_name = "N", env = "TIDEGATE_THREADS")]
     pub threads: Option<NonZeroUsize>,
 

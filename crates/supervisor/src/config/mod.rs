@@ -3,7 +3,6 @@
 mod given;
 mod merge;
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,9 +16,6 @@ use self::merge::Layers;
 use crate::Allowlist;
 
 pub use self::given::{Cli, Given};
-
-/// Threads beyond this only help where one sandbox serves very many streams.
-const MAX_DEFAULT_THREADS: usize = 4;
 
 /// The whole configuration of a supervisor. Times are those that were said;
 /// [`Config::scaled`] is what passes.
@@ -46,7 +42,8 @@ pub struct Config {
     pub proxy: ProxyRules,
     /// Where health and metrics are told, if anywhere.
     pub admin: Option<String>,
-    /// Threads that move bytes.
+    /// Threads that move bytes. One by default: the cores are for what runs in the sandbox, and a
+    /// stream that stays on the thread of its session costs least.
     pub threads: usize,
     /// How long a target may take to answer.
     pub dial_timeout: Duration,
@@ -80,7 +77,7 @@ impl Config {
             ssh_socket: None,
             proxy: ProxyRules::none(),
             admin: None,
-            threads: default_threads(),
+            threads: 1,
             dial_timeout: DIAL_TIMEOUT,
             stop_grace: STOP_GRACE,
             redial: Bounds::default(),
@@ -135,11 +132,6 @@ impl Config {
             ..StreamLimits::default()
         }
     }
-}
-
-fn default_threads() -> usize {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    cores.get().min(MAX_DEFAULT_THREADS)
 }
 
 #[cfg(test)]
