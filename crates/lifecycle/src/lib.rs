@@ -12,6 +12,7 @@
 //! | [`session`] | what a supervisor's control stream may do next, from both ends |
 //! | [`cause`] | who ended a stream, and why |
 //! | [`capability`] | what two neighbours both understand |
+//! | [`exec`] | what a command is, how it ends, and in which order both are said |
 //! | [`limits`] | every timeout and bound, with its default |
 //! | [`redial`] | when a supervisor tries which gateway again |
 //! | [`id`], [`target`] | names that cannot be mixed up, and where a stream leads |
@@ -20,6 +21,7 @@
 
 pub mod capability;
 pub mod cause;
+pub mod exec;
 pub mod id;
 pub mod leg;
 pub mod limits;
