@@ -13,11 +13,13 @@
 //! is the upstream side (a supervisor's relay), END_STREAM is that side's final status: it says that
 //! everything was delivered, and comes only then.
 
-use std::collections::VecDeque;
+mod voice;
 
 use crate::capability::HalfClose;
 use crate::cause::{Cause, End};
 use crate::state::{Event, State, Take, Violation};
+
+pub(crate) use self::voice::Voice;
 
 /// What the leg is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,18 @@ pub enum Role {
     Opener(Orientation),
     /// An RPC that the neighbour opened.
     Acceptor(Orientation),
+}
+
+impl Role {
+    /// Whether a bare loss of the leg is worth waiting for a word on the control stream.
+    pub(crate) const fn may_be_explained(self) -> bool {
+        match self {
+            Self::Opener(orientation) | Self::Acceptor(orientation) => {
+                matches!(orientation, Orientation::Backward)
+            }
+            Self::Socket => false,
+        }
+    }
 }
 
 /// Which way an RPC points on the path.
@@ -96,16 +110,12 @@ pub enum Heard {
 /// says nothing any more.
 #[derive(Debug)]
 pub struct Leg {
-    role: Role,
+    voice: Voice,
     half_close: Option<HalfClose>,
     state: State,
     fin: OurFin,
-    /// END_STREAM, or trailers, are queued: nothing of ours can follow but a reset.
-    said_end: bool,
     heard_end: bool,
     concluded: bool,
-    ended: bool,
-    writes: VecDeque<Write>,
 }
 
 /// How far our own FIN is.
@@ -149,21 +159,18 @@ impl Leg {
 
     const fn new(role: Role, half_close: Option<HalfClose>, state: State) -> Self {
         Self {
-            role,
+            voice: Voice::new(role),
             half_close,
             state,
             fin: OurFin::NotYet,
-            said_end: false,
             heard_end: false,
             concluded: false,
-            ended: false,
-            writes: VecDeque::new(),
         }
     }
 
     /// What the leg is made of.
     pub const fn role(&self) -> Role {
-        self.role
+        self.voice.role()
     }
 
     /// What the stream may do next on this hop.
@@ -191,12 +198,12 @@ impl Leg {
 
     /// Whether something is to be written that [`Leg::poll_write`] has not handed out yet.
     pub fn has_writes(&self) -> bool {
-        !self.writes.is_empty()
+        self.voice.has_writes()
     }
 
     /// Whether this leg, as the upstream one, has said that all is well there.
     pub const fn has_good_status(&self) -> bool {
-        match self.role {
+        match self.role() {
             Role::Socket => true,
             Role::Opener(_) | Role::Acceptor(_) => self.heard_end,
         }
@@ -210,12 +217,7 @@ impl Leg {
 
     /// Whether a bare loss of this leg is worth waiting for a word on the control stream.
     pub const fn may_be_explained(&self) -> bool {
-        match self.role {
-            Role::Opener(orientation) | Role::Acceptor(orientation) => {
-                matches!(orientation, Orientation::Backward)
-            }
-            Role::Socket => false,
-        }
+        self.role().may_be_explained()
     }
 
     /// Whether silence towards the neighbour may be filled with empty frames.
@@ -226,7 +228,7 @@ impl Leg {
 
     /// The form of FIN is known: the response headers came, or the awaited RPC was opened.
     pub fn opened(&mut self, half_close: HalfClose) {
-        if self.ended || self.role == Role::Socket {
+        if self.voice.has_ended() || self.role() == Role::Socket {
             return;
         }
         if let Ok(open) = self.state.recv_init() {
@@ -258,7 +260,7 @@ impl Leg {
 
     /// Our side has no more bytes: says FIN in the form of this hop, behind what is queued.
     pub fn finish(&mut self) {
-        if self.ended || self.has_said_fin() {
+        if self.voice.has_ended() || self.has_said_fin() {
             return;
         }
         match self.half_close {
@@ -269,58 +271,41 @@ impl Leg {
 
     /// The whole relay is finished: ends the leg with its good status.
     pub fn complete(&mut self) {
-        if self.close_once(Cause::Finished) {
-            self.say_end(match self.role {
-                Role::Socket => Write::Close,
-                Role::Opener(_) => Write::EndStream,
-                Role::Acceptor(_) => Write::Ok,
-            });
-        }
+        self.state = self.state.abort(Cause::Finished);
+        self.voice.complete();
     }
 
     /// The stream is cut: tells the neighbour, ahead of everything that was to be written. Trailers
     /// can be written once; whoever has none left, or never had, resets.
     pub fn abort(&mut self, end: &End) {
-        if self.close_once(end.cause()) {
-            self.writes.clear();
-            let end = Box::new(end.clone());
-            let has_trailers = matches!(self.role, Role::Acceptor(_)) && !self.said_end;
-            self.writes.push_back(if has_trailers {
-                Write::Status(end)
-            } else {
-                Write::Reset(end)
-            });
-        }
+        self.state = self.state.abort(end.cause());
+        self.voice.abort(end);
     }
 
     /// The neighbour has cut the stream: nothing can be said to it any more, and a socket is closed
     /// in the same way.
     pub fn cut(&mut self, end: &End) {
-        if self.close_once(end.cause()) {
-            self.writes.clear();
-            if self.role == Role::Socket {
-                self.writes.push_back(Write::Reset(Box::new(end.clone())));
-            }
-        }
+        self.state = self.state.abort(end.cause());
+        self.voice.cut(end);
     }
 
     /// Fills silence towards the neighbour.
     pub fn keep_alive(&mut self) {
         if self.takes_keepalive() {
-            self.writes.push_back(Write::Keepalive);
+            self.voice.say(Write::Keepalive);
         }
     }
 
     /// The next thing to write on this leg.
     pub fn poll_write(&mut self) -> Option<Write> {
-        self.writes.pop_front()
+        self.voice.poll_write()
     }
 
     fn recv_fin_frame(&mut self) -> Result<Heard, Violation> {
         if self.state.is_closed() {
             return Ok(Heard::Nothing);
         }
-        let negotiated = match (self.role, self.half_close) {
+        let negotiated = match (self.role(), self.half_close) {
             (Role::Socket, _) | (_, Some(HalfClose::Unsupported) | None) => false,
             (Role::Opener(_), Some(HalfClose::Response | HalfClose::Explicit)) => true,
             (Role::Acceptor(_), Some(HalfClose::Response)) => false,
@@ -338,7 +323,7 @@ impl Leg {
 
     fn recv_end(&mut self) -> Heard {
         let again = std::mem::replace(&mut self.heard_end, true);
-        if again || self.ended {
+        if again || self.voice.has_ended() {
             return Heard::Nothing;
         }
         let knew_our_fin = self.has_said_fin();
@@ -354,7 +339,7 @@ impl Leg {
     /// END_STREAM, or OK, behind a FIN. An acceptor with a frame for FIN had no reason to end the
     /// RPC while we still send.
     fn recv_status(&self) -> Heard {
-        let cut_short = matches!(self.role, Role::Opener(_)) && !self.has_said_fin();
+        let cut_short = matches!(self.role(), Role::Opener(_)) && !self.has_said_fin();
         if cut_short {
             Heard::Truncated
         } else {
@@ -381,7 +366,7 @@ impl Leg {
     /// Whether the end of the neighbour's direction says more than FIN does: OK does, END_STREAM
     /// only from an upstream side that promised to wait with it.
     fn end_is_a_status(&self) -> bool {
-        match self.role {
+        match self.role() {
             Role::Socket | Role::Acceptor(Orientation::Forward) => false,
             Role::Opener(_) => true,
             Role::Acceptor(Orientation::Backward) => self.half_close == Some(HalfClose::Explicit),
@@ -389,43 +374,31 @@ impl Leg {
     }
 
     fn say_fin(&mut self, half_close: HalfClose) {
-        match (self.role, half_close) {
+        match (self.role(), half_close) {
             (Role::Acceptor(Orientation::Forward), HalfClose::Unsupported) => {
                 self.fin = OurFin::Withheld;
                 return;
             }
             (Role::Acceptor(Orientation::Backward), HalfClose::Unsupported) => {
-                self.say_end(Write::Ok);
+                self.voice.say_end(Write::Ok);
             }
             (Role::Acceptor(_), HalfClose::Response | HalfClose::Explicit)
             | (Role::Opener(Orientation::Backward), HalfClose::Explicit) => {
-                self.writes.push_back(Write::FinFrame);
+                self.voice.say(Write::FinFrame);
             }
             (Role::Opener(Orientation::Forward), HalfClose::Explicit) => {
-                self.writes.push_back(Write::FinFrame);
-                self.say_end(Write::EndStream);
+                self.voice.say(Write::FinFrame);
+                self.voice.say_end(Write::EndStream);
             }
             (Role::Opener(_), HalfClose::Unsupported | HalfClose::Response) => {
-                self.say_end(Write::EndStream);
+                self.voice.say_end(Write::EndStream);
             }
-            (Role::Socket, _) => self.writes.push_back(Write::EndStream),
+            (Role::Socket, _) => self.voice.say(Write::EndStream),
         }
         self.fin = OurFin::Said;
         if let Ok(next) = self.state.send_fin() {
             self.state = next;
         }
-    }
-
-    fn say_end(&mut self, end: Write) {
-        if !std::mem::replace(&mut self.said_end, true) {
-            self.writes.push_back(end);
-        }
-    }
-
-    /// Ends the leg for `cause`, unless it has ended.
-    fn close_once(&mut self, cause: Cause) -> bool {
-        self.state = self.state.abort(cause);
-        !std::mem::replace(&mut self.ended, true)
     }
 }
 

@@ -23,6 +23,7 @@ pub mod capability;
 pub mod cause;
 pub mod exec;
 pub mod id;
+mod joint;
 pub mod leg;
 pub mod limits;
 pub mod redial;

@@ -11,6 +11,7 @@ mod legacy;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::leg::Orientation;
 
 const DOWN: Side = Side::Downstream;
 const UP: Side = Side::Upstream;

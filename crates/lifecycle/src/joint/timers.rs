@@ -1,16 +1,15 @@
-//! The deadlines of a relay. Silence is valid for ever unless a limit says otherwise.
+//! The deadlines of a stream. Silence is valid for ever unless a limit says otherwise.
 
 use std::time::{Duration, Instant};
 
-use super::Side;
+use super::{Party, Side};
 use crate::cause::Reason;
-use crate::leg::Leg;
 use crate::limits::StreamLimits;
 
 #[derive(Debug)]
-pub(super) struct Timers {
+pub(crate) struct Timers {
     limits: StreamLimits,
-    pub(super) operation: Option<Instant>,
+    pub(crate) operation: Option<Instant>,
     /// The last byte, or FIN, from or into either side.
     moved: Instant,
     /// The last frame or byte towards that side.
@@ -20,7 +19,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    pub(super) const fn new(limits: StreamLimits, now: Instant) -> Self {
+    pub(crate) const fn new(limits: StreamLimits, now: Instant) -> Self {
         Self {
             limits,
             operation: None,
@@ -31,12 +30,12 @@ impl Timers {
     }
 
     /// Bytes, or FIN, came from `side`; they go to the other.
-    pub(super) fn heard(&mut self, side: Side, now: Instant) {
+    pub(crate) fn heard(&mut self, side: Side, now: Instant) {
         self.moved = now;
         self.spoke[side.other().index()] = now;
     }
 
-    pub(super) fn progressed(&mut self, side: Side, now: Instant) {
+    pub(crate) fn progressed(&mut self, side: Side, now: Instant) {
         self.moved = now;
         self.spoke[side.index()] = now;
         if let Some(since) = &mut self.blocked[side.index()] {
@@ -44,16 +43,16 @@ impl Timers {
         }
     }
 
-    pub(super) fn blocked(&mut self, side: Side, now: Instant) {
+    pub(crate) fn blocked(&mut self, side: Side, now: Instant) {
         self.blocked[side.index()].get_or_insert(now);
     }
 
-    pub(super) fn unblocked(&mut self, side: Side) {
+    pub(crate) fn unblocked(&mut self, side: Side) {
         self.blocked[side.index()] = None;
     }
 
     /// The first deadline that has passed, with a sentence about it.
-    pub(super) fn expired(&self, legs: &[Leg; 2], now: Instant) -> Option<(Reason, String)> {
+    pub(crate) fn expired<L: Party>(&self, legs: &[L; 2], now: Instant) -> Option<(Reason, String)> {
         let candidates = [
             (Reason::OperationTimeout, self.operation),
             (Reason::WriteStalled, self.write_stall()),
@@ -67,7 +66,7 @@ impl Timers {
     }
 
     /// The next moment at which something expires or a keepalive is due.
-    pub(super) fn next(&self, legs: &[Leg; 2]) -> Option<Instant> {
+    pub(crate) fn next<L: Party>(&self, legs: &[L; 2]) -> Option<Instant> {
         let fixed = [
             self.operation,
             self.write_stall(),
@@ -79,12 +78,12 @@ impl Timers {
     }
 
     /// When a silence that began with the last movement is long enough for a legacy client.
-    pub(super) fn legacy_grace(&self) -> Instant {
+    pub(crate) fn legacy_grace(&self) -> Instant {
         self.moved + self.limits.legacy_half_close_grace
     }
 
     /// Whether a keepalive towards `side` is due; if so the next one is counted from `now`.
-    pub(super) fn take_keepalive(&mut self, side: Side, legs: &[Leg; 2], now: Instant) -> bool {
+    pub(crate) fn take_keepalive<L: Party>(&mut self, side: Side, legs: &[L; 2], now: Instant) -> bool {
         let due = self.keepalive(side, legs).is_some_and(|at| at <= now);
         if due {
             self.spoke[side.index()] = now;
@@ -96,8 +95,8 @@ impl Timers {
         Some(self.moved + self.limits.idle?)
     }
 
-    fn half_close_idle(&self, legs: &[Leg; 2]) -> Option<Instant> {
-        let half_closed = legs[0].has_heard_fin() != legs[1].has_heard_fin();
+    fn half_close_idle<L: Party>(&self, legs: &[L; 2]) -> Option<Instant> {
+        let half_closed = legs[0].is_half_closed() != legs[1].is_half_closed();
         let limit = self.limits.half_close_idle.filter(|_| half_closed)?;
         Some(self.moved + limit)
     }
@@ -107,7 +106,7 @@ impl Timers {
         Some(self.blocked.iter().flatten().min().copied()? + limit)
     }
 
-    fn keepalive(&self, side: Side, legs: &[Leg; 2]) -> Option<Instant> {
+    fn keepalive<L: Party>(&self, side: Side, legs: &[L; 2]) -> Option<Instant> {
         let interval = self
             .limits
             .keepalive

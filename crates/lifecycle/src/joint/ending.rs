@@ -1,4 +1,4 @@
-//! How a relay ends before it is finished: which ending wins, who is told, what is worth a wait.
+//! How a stream ends before it is finished: which ending wins, who is told, what is worth a wait.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub enum Rank {
 
 /// Who ended the stream, as far as telling the two legs goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Teller {
+pub(crate) enum Teller {
     /// This hop: both legs are told.
     Here,
     /// The neighbour on that side, which is gone: only the other leg can be told.
@@ -35,15 +35,15 @@ pub(super) enum Teller {
 }
 
 #[derive(Debug)]
-pub(super) struct Ending {
-    pub(super) rank: Rank,
-    pub(super) teller: Teller,
-    pub(super) end: End,
+pub(crate) struct Ending {
+    pub(crate) rank: Rank,
+    pub(crate) teller: Teller,
+    pub(crate) end: End,
 }
 
 impl Ending {
     /// The side that was lost without a word, if that is what happened.
-    pub(super) fn bare_loss(&self) -> Option<Side> {
+    pub(crate) fn bare_loss(&self) -> Option<Side> {
         match self.teller {
             Teller::Neighbour(side) | Teller::Quitter(side) => {
                 (self.rank == Rank::Transport).then_some(side)
@@ -55,7 +55,7 @@ impl Ending {
 
 /// An ending that does not count yet, and what it waits for.
 #[derive(Debug)]
-pub(super) enum Patience {
+pub(crate) enum Patience {
     /// A bare loss waits for a word on the control stream that explains it, until that moment.
     Word(Box<Ending>, Instant),
     /// The target failed what the client still sends; the client gets what was on its way first.
@@ -65,7 +65,7 @@ pub(super) enum Patience {
 impl Patience {
     /// Whether the wait goes on although there is `news`. Everything weightier than a loss ends the
     /// wait for a word, as if both had been observed in the same step.
-    pub(super) fn outlasts(&self, news: &Ending) -> bool {
+    pub(crate) fn outlasts(&self, news: &Ending) -> bool {
         match self {
             Self::Word(loss, _) => loss.rank <= news.rank,
             Self::Delivery => news.teller == Teller::Neighbour(Side::Upstream),

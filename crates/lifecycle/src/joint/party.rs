@@ -1,0 +1,64 @@
+//! What a leg must be able to do, whatever it carries, for a joint to end it.
+
+use crate::cause::End;
+use crate::leg::{Leg, Role, Write};
+
+/// One leg of a joint.
+pub(crate) trait Party {
+    /// What it is made of.
+    fn role(&self) -> Role;
+    /// Whether silence towards the neighbour may be filled.
+    fn takes_keepalive(&self) -> bool;
+    /// Whether the neighbour's direction ended, so that the other one alone may be given up as idle.
+    fn is_half_closed(&self) -> bool;
+    /// Whether the neighbour has said its last word, and may go.
+    fn has_concluded(&self) -> bool;
+    fn has_writes(&self) -> bool;
+    fn poll_write(&mut self) -> Option<Write>;
+    fn keep_alive(&mut self);
+    fn complete(&mut self);
+    fn abort(&mut self, end: &End);
+    fn cut(&mut self, end: &End);
+}
+
+impl Party for Leg {
+    fn role(&self) -> Role {
+        self.role()
+    }
+
+    fn takes_keepalive(&self) -> bool {
+        self.takes_keepalive()
+    }
+
+    fn is_half_closed(&self) -> bool {
+        self.has_heard_fin()
+    }
+
+    fn has_concluded(&self) -> bool {
+        self.has_concluded()
+    }
+
+    fn has_writes(&self) -> bool {
+        self.has_writes()
+    }
+
+    fn poll_write(&mut self) -> Option<Write> {
+        self.poll_write()
+    }
+
+    fn keep_alive(&mut self) {
+        self.keep_alive();
+    }
+
+    fn complete(&mut self) {
+        self.complete();
+    }
+
+    fn abort(&mut self, end: &End) {
+        self.abort(end);
+    }
+
+    fn cut(&mut self, end: &End) {
+        self.cut(end);
+    }
+}
