@@ -17,17 +17,26 @@ pub enum Capability {
     SessionLiveness,
     /// Understands `goodbye` and being asked to drain.
     SessionDrain,
+    /// The supervisor runs commands on relays of their own.
+    ExecRelay,
+    /// Says why a command ended and what became of its output; takes signals and budgets.
+    ExecResult,
+    /// Tells why a command did not start, and ends its descendants with it.
+    ExecTree,
 }
 
 impl Capability {
     /// Every capability this version knows.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::StreamHalfClose,
         Self::StreamExplicitFin,
         Self::RelayAbort,
         Self::FrameLimit,
         Self::SessionLiveness,
         Self::SessionDrain,
+        Self::ExecRelay,
+        Self::ExecResult,
+        Self::ExecTree,
     ];
 
     /// The name on the wire.
@@ -39,6 +48,9 @@ impl Capability {
             Self::FrameLimit => "frame-limit-v1",
             Self::SessionLiveness => "session-liveness-v1",
             Self::SessionDrain => "session-drain-v1",
+            Self::ExecRelay => "exec-relay-v1",
+            Self::ExecResult => "exec-result-v1",
+            Self::ExecTree => "exec-tree-v1",
         }
     }
 
@@ -69,9 +81,17 @@ impl Capabilities {
             | Capability::FrameLimit.bit(),
     );
 
+    /// What both ends of a command's stream of ours offer each other.
+    pub const EXEC: Self =
+        Self(Self::STREAM.0 | Capability::ExecResult.bit() | Capability::ExecTree.bit());
+
     /// What both ends of a session of ours offer each other; relays of the session inherit it.
-    pub const SESSION: Self =
-        Self(Self::STREAM.0 | Capability::SessionLiveness.bit() | Capability::SessionDrain.bit());
+    pub const SESSION: Self = Self(
+        Self::EXEC.0
+            | Capability::SessionLiveness.bit()
+            | Capability::SessionDrain.bit()
+            | Capability::ExecRelay.bit(),
+    );
 
     /// The set with exactly these members.
     pub fn of(members: impl IntoIterator<Item = Capability>) -> Self {
@@ -158,6 +178,36 @@ mod tests {
             ["stream-half-close-v1", "stream-explicit-fin-v1"]
         );
         assert_eq!(set.half_close(), HalfClose::Explicit);
+    }
+
+    #[test]
+    fn names_are_unique_and_lead_back() {
+        for one in Capability::ALL {
+            let set = Capabilities::from_names([one.name()]);
+            assert!(set.has(one), "{one}");
+        }
+        assert_eq!(
+            Capabilities::SESSION,
+            Capabilities::of(Capability::ALL),
+            "a session offers everything"
+        );
+    }
+
+    #[test]
+    fn a_stream_of_bytes_offers_nothing_of_commands() {
+        let of_commands = [
+            Capability::ExecRelay,
+            Capability::ExecResult,
+            Capability::ExecTree,
+        ];
+        for one in of_commands {
+            assert!(!Capabilities::STREAM.has(one), "{one}");
+        }
+        assert!(!Capabilities::EXEC.has(Capability::ExecRelay));
+        assert_eq!(
+            Capabilities::EXEC.intersect(Capabilities::STREAM),
+            Capabilities::STREAM
+        );
     }
 
     #[test]

@@ -270,6 +270,8 @@ pub struct End {
     pub channel: Option<ChannelId>,
     /// When trying again may help, where that is known.
     pub retry_after: Option<Duration>,
+    /// The code a command was seen to exit with, although its stream failed: two facts.
+    pub exit_code: Option<i32>,
 }
 
 impl End {
@@ -285,6 +287,7 @@ impl End {
             hops: Vec::new(),
             channel: None,
             retry_after: None,
+            exit_code: None,
         }
     }
 
@@ -308,6 +311,13 @@ impl End {
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
+        self
+    }
+
+    /// The same end, of a command that was seen to exit with `code` before.
+    #[must_use]
+    pub const fn exit_code(mut self, code: i32) -> Self {
+        self.exit_code = Some(code);
         self
     }
 

@@ -16,6 +16,8 @@ pub enum Target {
     },
     /// The sandbox's SSH server, on the supervisor's Unix socket.
     Ssh,
+    /// A command that the supervisor runs; the relay itself says which.
+    Exec,
 }
 
 /// A target that cannot be.
@@ -63,6 +65,7 @@ impl fmt::Display for Target {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),
             Self::Ssh => f.write_str("ssh"),
+            Self::Exec => f.write_str("exec"),
         }
     }
 }

@@ -12,15 +12,17 @@ use tidegate_lifecycle::Target;
 pub(crate) enum Kind {
     Forward,
     Ssh,
+    Exec,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 2] = [Self::Forward, Self::Ssh];
+    pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Ssh, Self::Exec];
 
     pub(crate) const fn of(target: &Target) -> Self {
         match target {
             Target::Tcp { .. } => Self::Forward,
             Target::Ssh => Self::Ssh,
+            Target::Exec => Self::Exec,
         }
     }
 
@@ -28,6 +30,7 @@ impl Kind {
         match self {
             Self::Forward => "forward",
             Self::Ssh => "ssh",
+            Self::Exec => "exec",
         }
     }
 }

@@ -17,11 +17,17 @@ pub(crate) fn encode(end: &End) -> Cause {
         message: status::bounded_message(end).to_owned(),
         status_code: u32::from(status::number(status::code(end.reason))),
         retry_delay: end.retry_after.map(convert::duration),
+        exit_code: end.exit_code,
     }
 }
 
-/// The end of the relay `channel`. A reason that is not known here leaves its code.
+/// The end of the relay `channel`.
 pub(crate) fn decode(cause: Cause, channel: &ChannelId, unknown_origin: Origin) -> End {
+    read(cause, unknown_origin).on(channel.clone())
+}
+
+/// The end of something without a channel. A reason that is not known here leaves its code.
+pub(crate) fn read(cause: Cause, unknown_origin: Origin) -> End {
     let reason = Reason::from_word(&cause.reason)
         .unwrap_or_else(|| Reason::Foreign(ForeignCode::new(status::failure(cause.status_code))));
     End {
@@ -29,8 +35,9 @@ pub(crate) fn decode(cause: Cause, channel: &ChannelId, unknown_origin: Origin) 
         reason,
         message: convert::bounded(&cause.message, status::MAX_MESSAGE).to_owned(),
         hops: hops(cause.hops.iter().map(String::as_str)),
-        channel: Some(channel.clone()),
+        channel: None,
         retry_after: convert::length(cause.retry_delay),
+        exit_code: cause.exit_code,
     }
 }
 

@@ -24,6 +24,15 @@ pub(crate) fn length(duration: Option<prost_types::Duration>) -> Option<Duration
     Some(length.min(LONGEST))
 }
 
+/// A length of time as 0.0.x reads it: in seconds, rounded up. Never 0, which a reader could take
+/// for "unset" or for "all the time".
+pub(crate) fn whole_seconds(length: Duration) -> u32 {
+    let rounded_up = length
+        .as_secs()
+        .saturating_add(u64::from(length.subsec_nanos() > 0));
+    u32::try_from(rounded_up).unwrap_or(u32::MAX).max(1)
+}
+
 /// A point in time as protobuf writes it.
 pub(crate) fn timestamp(time: SystemTime) -> prost_types::Timestamp {
     prost_types::Timestamp::from(time)

@@ -6,6 +6,7 @@
 //! | module | what it reads and writes |
 //! |---|---|
 //! | [`frame`] | the frames of byte streams, payload passed through undecoded |
+//! | [`exec`] | what is said to a command and by one |
 //! | [`message`] | gRPC's length prefix, for everything else |
 //! | [`session`] | what the two ends of a control stream say |
 //! | [`status`] | why something ended, as gRPC status; the only place that knows which code is whose |
@@ -15,6 +16,7 @@
 mod cause;
 mod convert;
 mod decode;
+pub mod exec;
 pub mod frame;
 pub mod message;
 pub mod metadata;

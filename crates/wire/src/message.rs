@@ -132,6 +132,17 @@ impl MessageReader {
         }
     }
 
+    /// How many of the bytes pushed have not come out yet: those of a message that is incomplete, and
+    /// those behind it.
+    pub fn buffered(&self) -> usize {
+        let begun = match &self.state {
+            State::Prefix { len, .. } => *len,
+            State::Body(gather) => gather.len(),
+            State::Failed(_) => 0,
+        };
+        begun + self.input.len()
+    }
+
     /// Whether the stream may end here without cutting a message short.
     pub fn is_at_boundary(&self) -> bool {
         self.input.is_empty() && matches!(self.state, State::Prefix { len: 0, .. })

@@ -11,6 +11,10 @@ pub use self::timeout::{TIMEOUT, set_timeout, timeout};
 
 /// The path of the RPC that carries one byte stream between a client and a target.
 pub const FORWARD_TCP: &str = "/openshell.v1.OpenShell/ForwardTcp";
+/// The path of the RPC that runs a command whose input is known.
+pub const EXEC_SANDBOX: &str = "/openshell.v1.OpenShell/ExecSandbox";
+/// The path of the RPC that runs a command and talks with it.
+pub const EXEC_SANDBOX_INTERACTIVE: &str = "/openshell.v1.OpenShell/ExecSandboxInteractive";
 /// The path of the RPC that is a supervisor's control stream.
 pub const CONNECT_SUPERVISOR: &str = "/openshell.v1.OpenShell/ConnectSupervisor";
 /// The path of the RPC that carries one relay between a gateway and a supervisor.

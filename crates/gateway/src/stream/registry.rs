@@ -19,17 +19,20 @@ pub(crate) enum Kind {
     Forward,
     /// To the sandbox's SSH server.
     Ssh,
+    /// To a command.
+    Exec,
 }
 
 impl Kind {
     /// Every kind.
-    pub(crate) const ALL: [Self; 2] = [Self::Forward, Self::Ssh];
+    pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Ssh, Self::Exec];
 
     /// The word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Forward => "forward",
             Self::Ssh => "ssh",
+            Self::Exec => "exec",
         }
     }
 
@@ -38,6 +41,7 @@ impl Kind {
         match target {
             Target::Tcp { .. } => Self::Forward,
             Target::Ssh => Self::Ssh,
+            Target::Exec => Self::Exec,
         }
     }
 }

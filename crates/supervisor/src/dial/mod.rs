@@ -56,6 +56,7 @@ impl Dialer {
         let connected = match target {
             Target::Tcp { host, port } => self.tcp(host, *port, by).await,
             Target::Ssh => self.ssh(by).await,
+            Target::Exec => Err(no_commands().into()),
         };
         connected.map_err(|failure| match failure {
             Failure::Late => {
@@ -190,6 +191,11 @@ fn not_allowed(host: &str, port: u16, addresses: &[SocketAddr]) -> End {
         found.join(", ")
     );
     End::new(Origin::Supervisor, Reason::TargetNotAllowed, message)
+}
+
+fn no_commands() -> End {
+    let message = "this supervisor runs no commands";
+    End::new(Origin::Supervisor, Reason::CapabilityRequired, message)
 }
 
 fn stream_name(host: &str, port: u16) -> String {

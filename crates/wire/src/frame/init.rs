@@ -67,17 +67,21 @@ impl ForwardInit {
     /// The whole message to send.
     pub fn encode(&self) -> Bytes {
         let target = match &self.target {
-            Target::Ssh => tcp_forward_init::Target::Ssh(proto::SshRelayTarget {}),
-            Target::Tcp { host, port } => tcp_forward_init::Target::Tcp(proto::TcpRelayTarget {
-                host: host.clone(),
-                port: u32::from(*port),
-            }),
+            Target::Ssh => Some(tcp_forward_init::Target::Ssh(proto::SshRelayTarget {})),
+            Target::Tcp { host, port } => {
+                Some(tcp_forward_init::Target::Tcp(proto::TcpRelayTarget {
+                    host: host.clone(),
+                    port: u32::from(*port),
+                }))
+            }
+            // A command has RPCs of its own: this is refused by whoever reads it.
+            Target::Exec => None,
         };
         let init = proto::TcpForwardInit {
             sandbox: self.sandbox.to_string(),
             workspace: self.workspace.clone(),
             service_id: self.service_id.clone(),
-            target: Some(target),
+            target,
             authorization_token: self.token.clone(),
             capabilities: self.capabilities.names(),
         };

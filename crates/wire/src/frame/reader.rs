@@ -110,6 +110,20 @@ impl FrameReader {
         self.input.is_empty() && matches!(&self.state, State::Head(head) if head.len == 0)
     }
 
+    /// What was pushed and has not been read, for a reader of other messages. Nothing is missing as
+    /// long as the last thing that was read was a whole frame.
+    pub(crate) fn into_rest(self) -> Bytes {
+        let Self {
+            state, mut input, ..
+        } = self;
+        match state {
+            State::Head(head) if head.len > 0 => [&head.bytes[..head.len], &input].concat().into(),
+            State::Head(_) | State::Data { .. } | State::Message(_) | State::Failed(_) => {
+                input.split_off(0)
+            }
+        }
+    }
+
     fn advance(&mut self) -> Result<Option<Frame>, FrameError> {
         loop {
             match &mut self.state {

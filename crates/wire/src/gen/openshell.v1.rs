@@ -285,16 +285,294 @@ pub struct Cause {
     /// When trying again may help.
     #[prost(message, optional, tag = "6")]
     pub retry_delay: ::core::option::Option<::prost_types::Duration>,
+    /// What a command was seen to exit with, although its stream failed.
+    #[prost(int32, optional, tag = "7")]
+    pub exit_code: ::core::option::Option<i32>,
+}
+/// FIN of the direction it is sent in, and nothing else: no cancellation, no failure, no timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StreamHalfClose {}
+/// A command to run.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExecSandboxRequest {
+    /// The sandbox's id (0.0.x) or name (0.1.x). For this gateway they are the same.
+    #[prost(string, tag = "1")]
+    pub sandbox: ::prost::alloc::string::String,
+    /// The program and its arguments. No shell reads them unless they name one.
+    #[prost(string, repeated, tag = "2")]
+    pub command: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Where it starts; empty leaves it to the supervisor.
+    #[prost(string, tag = "3")]
+    pub workdir: ::prost::alloc::string::String,
+    /// Variables on top of the sandbox's own.
+    #[prost(btree_map = "string, string", tag = "4")]
+    pub environment: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// How long it may run, in whole seconds, for 0.0.x; 0 means no limit.
+    #[prost(uint32, tag = "5")]
+    pub timeout_seconds: u32,
+    /// Its first input. For ExecSandbox all of it.
+    #[prost(bytes = "bytes", tag = "6")]
+    pub stdin: ::prost::bytes::Bytes,
+    /// Runs on a terminal, which merges its outputs.
+    #[prost(bool, tag = "7")]
+    pub tty: bool,
+    /// The terminal's size; 0 means 80.
+    #[prost(uint32, tag = "8")]
+    pub cols: u32,
+    /// 0 means 24.
+    #[prost(uint32, tag = "9")]
+    pub rows: u32,
+    /// A login shell is never involved here, whatever this says. Released gateways involve one.
+    #[prost(bool, tag = "10")]
+    pub no_login_shell: bool,
+    /// Shown to people; nothing is done only once because of it.
+    #[prost(string, tag = "11")]
+    pub request_id: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "12")]
+    pub workspace_scope: ::core::option::Option<WorkspaceSelector>,
+    /// How long it may run, for everybody but 0.0.x.
+    #[prost(message, optional, tag = "105")]
+    pub execution_timeout: ::core::option::Option<::prost_types::Duration>,
+    /// Names such as `exec-result-v1`; unknown ones are ignored.
+    #[prost(string, repeated, tag = "200")]
+    pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Between asking it to end and making it end; unset leaves it to the supervisor.
+    #[prost(message, optional, tag = "201")]
+    pub kill_grace: ::core::option::Option<::prost_types::Duration>,
+    /// Its descendants end with it even when it ends by itself.
+    #[prost(bool, tag = "202")]
+    pub kill_background: bool,
+    /// The most bytes of stdout to send; the rest is counted. Unset means no limit.
+    #[prost(uint64, optional, tag = "203")]
+    pub stdout_limit: ::core::option::Option<u64>,
+    /// The same for stderr. Not with `tty`, where there is only stdout.
+    #[prost(uint64, optional, tag = "204")]
+    pub stderr_limit: ::core::option::Option<u64>,
+}
+/// What a caller says to a command. The first is `start`, exactly once.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExecSandboxInput {
+    #[prost(oneof = "exec_sandbox_input::Payload", tags = "1, 2, 3, 200, 201")]
+    pub payload: ::core::option::Option<exec_sandbox_input::Payload>,
+}
+/// Nested message and enum types in `ExecSandboxInput`.
+pub mod exec_sandbox_input {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Payload {
+        #[prost(message, tag = "1")]
+        Start(super::ExecSandboxRequest),
+        /// At most 65,536 bytes from a peer that offered `frame-limit-v1`. Empty is legal and means nothing.
+        #[prost(bytes, tag = "2")]
+        Stdin(::prost::bytes::Bytes),
+        /// With `start.tty` only.
+        #[prost(message, tag = "3")]
+        Resize(super::ExecSandboxWindowResize),
+        /// Closes the command's stdin and nothing else. Only where it was negotiated.
+        #[prost(message, tag = "200")]
+        HalfClose(super::StreamHalfClose),
+        /// Only where it was negotiated.
+        #[prost(message, tag = "201")]
+        Signal(super::ExecSandboxSignal),
+    }
+}
+/// The terminal has another size.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecSandboxWindowResize {
+    #[prost(uint32, tag = "1")]
+    pub cols: u32,
+    #[prost(uint32, tag = "2")]
+    pub rows: u32,
+}
+/// A signal to the foreground process group of the terminal, else to the command's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecSandboxSignal {
+    /// As Linux numbers them.
+    #[prost(int32, tag = "1")]
+    pub number: i32,
+}
+/// What a command says. The last is `exit`, exactly once.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecSandboxEvent {
+    #[prost(oneof = "exec_sandbox_event::Payload", tags = "1, 2, 3, 200")]
+    pub payload: ::core::option::Option<exec_sandbox_event::Payload>,
+}
+/// Nested message and enum types in `ExecSandboxEvent`.
+pub mod exec_sandbox_event {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Payload {
+        #[prost(message, tag = "1")]
+        Stdout(super::ExecSandboxStdout),
+        #[prost(message, tag = "2")]
+        Stderr(super::ExecSandboxStderr),
+        #[prost(message, tag = "3")]
+        Exit(super::ExecSandboxExit),
+        /// The first event of a relay. Callers learn the same from headers, or from a status without them.
+        #[prost(message, tag = "200")]
+        Started(super::ExecSandboxStarted),
+    }
+}
+/// Bytes of stdout, or of the terminal.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecSandboxStdout {
+    /// At most 65,536 bytes from a peer that offered `frame-limit-v1`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub data: ::prost::bytes::Bytes,
+    /// Counts the events of this output, from 1; 0 where nobody counts.
+    #[prost(uint64, tag = "200")]
+    pub sequence: u64,
+    /// Counts the events of both outputs in the order in which they were read, from 1.
+    #[prost(uint64, tag = "201")]
+    pub order: u64,
+}
+/// Bytes of stderr.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecSandboxStderr {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub data: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "200")]
+    pub sequence: u64,
+    #[prost(uint64, tag = "201")]
+    pub order: u64,
+}
+/// The command runs, or does not.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecSandboxStarted {
+    /// How far the end of its descendants will reach.
+    #[prost(enumeration = "KillScope", tag = "1")]
+    pub scope: i32,
+    /// Why it does not run.
+    #[prost(message, optional, tag = "2")]
+    pub failure: ::core::option::Option<Cause>,
+}
+/// How the command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecSandboxExit {
+    /// Its code; 128 and the signal's number for a signal, 124 when its time was over.
+    #[prost(int32, tag = "1")]
+    pub exit_code: i32,
+    /// Unset means PROCESS_EXITED.
+    #[prost(enumeration = "ExecExitReason", tag = "200")]
+    pub reason: i32,
+    /// The signal that ended it; 0 if none did.
+    #[prost(int32, tag = "201")]
+    pub signal: i32,
+    /// What became of stdout, or of the terminal's output.
+    #[prost(message, optional, tag = "202")]
+    pub stdout: ::core::option::Option<ExecOutputSummary>,
+    /// What became of stderr.
+    #[prost(message, optional, tag = "203")]
+    pub stderr: ::core::option::Option<ExecOutputSummary>,
+    /// From its start to its end.
+    #[prost(message, optional, tag = "204")]
+    pub duration: ::core::option::Option<::prost_types::Duration>,
+    /// How far the end of its descendants would reach.
+    #[prost(enumeration = "KillScope", tag = "205")]
+    pub kill_scope: i32,
+    /// Descendants that should have ended and could not be made to.
+    #[prost(uint32, tag = "206")]
+    pub leftover: u32,
+}
+/// What became of one output.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecOutputSummary {
+    /// Written to it, until it was closed to the caller.
+    #[prost(uint64, tag = "1")]
+    pub bytes_total: u64,
+    /// Sent on.
+    #[prost(uint64, tag = "2")]
+    pub bytes_sent: u64,
+    /// Its budget cut it.
+    #[prost(bool, tag = "3")]
+    pub truncated: bool,
+    /// Another process still held it when it was closed to the caller.
+    #[prost(bool, tag = "4")]
+    pub held_open: bool,
+}
+/// Why a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ExecExitReason {
+    Unspecified = 0,
+    /// By itself.
+    ProcessExited = 1,
+    /// By a signal that nobody sent to end the execution.
+    Signaled = 2,
+    /// Its own time was over.
+    OperationTimeout = 3,
+    /// Someone other than the caller ended it.
+    Cancelled = 4,
+}
+impl ExecExitReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "EXEC_EXIT_REASON_UNSPECIFIED",
+            Self::ProcessExited => "EXEC_EXIT_REASON_PROCESS_EXITED",
+            Self::Signaled => "EXEC_EXIT_REASON_SIGNALED",
+            Self::OperationTimeout => "EXEC_EXIT_REASON_OPERATION_TIMEOUT",
+            Self::Cancelled => "EXEC_EXIT_REASON_CANCELLED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EXEC_EXIT_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "EXEC_EXIT_REASON_PROCESS_EXITED" => Some(Self::ProcessExited),
+            "EXEC_EXIT_REASON_SIGNALED" => Some(Self::Signaled),
+            "EXEC_EXIT_REASON_OPERATION_TIMEOUT" => Some(Self::OperationTimeout),
+            "EXEC_EXIT_REASON_CANCELLED" => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+}
+/// Which descendants of a command are found when it is made to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum KillScope {
+    /// Unknown, or none.
+    Unspecified = 0,
+    /// All of them: the command has a cgroup of its own.
+    Cgroup = 1,
+    /// Those that are not faster than the search for them.
+    Reaper = 2,
+}
+impl KillScope {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "KILL_SCOPE_UNSPECIFIED",
+            Self::Cgroup => "KILL_SCOPE_CGROUP",
+            Self::Reaper => "KILL_SCOPE_REAPER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "KILL_SCOPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "KILL_SCOPE_CGROUP" => Some(Self::Cgroup),
+            "KILL_SCOPE_REAPER" => Some(Self::Reaper),
+            _ => None,
+        }
+    }
 }
 /// One frame of RelayStream. The first is `init`, exactly once.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RelayFrame {
-    #[prost(oneof = "relay_frame::Payload", tags = "1, 2, 3")]
+    #[prost(oneof = "relay_frame::Payload", tags = "1, 2, 3, 200, 201")]
     pub payload: ::core::option::Option<relay_frame::Payload>,
 }
 /// Nested message and enum types in `RelayFrame`.
 pub mod relay_frame {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Payload {
         #[prost(message, tag = "1")]
         Init(super::RelayInit),
@@ -304,6 +582,12 @@ pub mod relay_frame {
         /// Only where it was negotiated.
         #[prost(message, tag = "3")]
         HalfClose(super::StreamHalfClose),
+        /// What goes to a command, and only on a relay that was asked for with `exec`.
+        #[prost(message, tag = "200")]
+        ExecInput(super::ExecSandboxInput),
+        /// What comes from one.
+        #[prost(message, tag = "201")]
+        ExecEvent(super::ExecSandboxEvent),
     }
 }
 /// Claims a relay that the gateway asked for.
@@ -319,9 +603,6 @@ pub struct RelayInit {
     #[prost(string, tag = "3")]
     pub session_id: ::prost::alloc::string::String,
 }
-/// FIN of the direction it is sent in, and nothing else: no cancellation, no failure, no timeout.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct StreamHalfClose {}
 /// Asks the supervisor to connect to a target and then to open RelayStream.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RelayOpen {
@@ -337,7 +618,7 @@ pub struct RelayOpen {
     #[prost(uint32, tag = "201")]
     pub lane: u32,
     /// Unset means `ssh`.
-    #[prost(oneof = "relay_open::Target", tags = "2, 3")]
+    #[prost(oneof = "relay_open::Target", tags = "2, 3, 202")]
     pub target: ::core::option::Option<relay_open::Target>,
 }
 /// Nested message and enum types in `RelayOpen`.
@@ -349,6 +630,9 @@ pub mod relay_open {
         Ssh(super::SshRelayTarget),
         #[prost(message, tag = "3")]
         Tcp(super::TcpRelayTarget),
+        /// Only to a supervisor that offered `exec-relay-v1`.
+        #[prost(message, tag = "202")]
+        Exec(super::ExecRelayTarget),
     }
 }
 /// The sandbox's SSH server, on the supervisor's Unix socket.
@@ -364,6 +648,10 @@ pub struct TcpRelayTarget {
     #[prost(uint32, tag = "2")]
     pub port: u32,
 }
+/// A command. The relay's first `exec_input` says which, so that nothing large rides the control
+/// stream.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExecRelayTarget {}
 /// How the connection attempt went. On success it precedes RelayStream.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RelayOpenResult {

@@ -38,18 +38,12 @@ fn encode_accepted(accepted: &Accepted) -> proto::SessionAccepted {
     let interval = accepted.heartbeat_interval;
     proto::SessionAccepted {
         session_id: accepted.session.to_string(),
-        heartbeat_interval_secs: whole_seconds(interval),
+        heartbeat_interval_secs: convert::whole_seconds(interval),
         heartbeat_interval: Some(convert::duration(interval)),
         capabilities: accepted.capabilities.names(),
         gateway_id: accepted.gateway.clone(),
         generation: accepted.generation.value(),
     }
-}
-
-/// Never 0, which a reader could take for "unset" or for "all the time".
-fn whole_seconds(interval: Duration) -> u32 {
-    let rounded_up = interval.as_secs() + u64::from(interval.subsec_nanos() > 0);
-    u32::try_from(rounded_up).unwrap_or(u32::MAX).max(1)
 }
 
 fn encode_open(open: &RelayOpen) -> proto::RelayOpen {
@@ -59,6 +53,7 @@ fn encode_open(open: &RelayOpen) -> proto::RelayOpen {
             host: host.clone(),
             port: u32::from(*port),
         }),
+        Target::Exec => relay_open::Target::Exec(proto::ExecRelayTarget {}),
     };
     proto::RelayOpen {
         channel_id: open.channel.to_string(),
@@ -115,6 +110,7 @@ fn decode_open(open: proto::RelayOpen) -> Result<RelayOpen, DecodeError> {
         channel: relay::channel(open.channel_id)?,
         target: match open.target {
             Some(relay_open::Target::Tcp(tcp)) => convert::tcp_target(&tcp)?,
+            Some(relay_open::Target::Exec(_)) => Target::Exec,
             Some(relay_open::Target::Ssh(_)) | None => Target::Ssh,
         },
         dial_timeout: convert::length(open.dial_timeout),

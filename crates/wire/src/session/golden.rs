@@ -152,6 +152,10 @@ fn what_a_gateway_says() {
         &[b"\x22\x05", b"\x0a\x01c", b"\x12\x00"],
     );
     gateway(
+        open(Target::Exec, None, 0),
+        &[b"\x22\x06", b"\x0a\x01c", b"\xd2\x0c\x00"],
+    );
+    gateway(
         FromGateway::RelayClose(RelayClose::Abort {
             channel: channel(),
             end: refused(),

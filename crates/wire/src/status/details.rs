@@ -20,6 +20,7 @@ const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const ORIGIN: &str = "origin";
 const HOPS: &str = "hops";
 const CHANNEL: &str = "channel_id";
+const EXIT_CODE: &str = "exit_code";
 
 /// Between the names of hops.
 const SEPARATOR: char = ',';
@@ -80,6 +81,9 @@ fn error_info(end: &End) -> ErrorInfo {
         let channel = convert::bounded(channel.as_str(), MAX_NAME);
         metadata.insert(CHANNEL.to_owned(), channel.to_owned());
     }
+    if let Some(code) = end.exit_code {
+        metadata.insert(EXIT_CODE.to_owned(), code.to_string());
+    }
     ErrorInfo {
         reason: end.reason.as_str().to_owned(),
         domain: DOMAIN.to_owned(),
@@ -114,6 +118,7 @@ pub(super) fn decode(bytes: &[u8], code: Code, message: &str, unknown: Origin) -
         hops: cause::hops(text(HOPS).unwrap_or_default().split(SEPARATOR)),
         channel: text(CHANNEL).map(|id| ChannelId::new(convert::bounded(id, MAX_NAME))),
         retry_after: retry.and_then(|retry| convert::length(retry.retry_delay)),
+        exit_code: text(EXIT_CODE).and_then(|code| code.parse().ok()),
     })
 }
 
