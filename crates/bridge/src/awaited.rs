@@ -10,28 +10,32 @@ use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::Rank;
 use tidegate_transport::Buffered;
 
+use crate::cargo::{Cargo, Store as _};
 use crate::end::{End, Opened, Read};
-use crate::frame::FrameEnd;
-use crate::queue::Queue;
+use crate::frame::RpcEnd;
 
 /// What opening a path leads to: an end and what is known of the path, or why there is none.
-pub type Opening = Pin<Box<dyn Future<Output = Result<(FrameEnd, Opened), StreamEnd>> + Send>>;
+pub type Opening<I = Bytes> =
+    Pin<Box<dyn Future<Output = Result<(RpcEnd<I>, Opened), StreamEnd>> + Send>>;
 
 /// An end that holds what the client sends until its path is open, or cannot be opened.
 ///
 /// Dropping it, or an abort, drops the future that opens the path: whoever waits for that is told
 /// by the future's own guards.
-pub struct AwaitedEnd {
-    state: State,
+pub struct Awaited<I: Cargo> {
+    state: State<I>,
 }
 
-enum State {
-    Opening(Opening, Queue),
-    Open(Box<FrameEnd>),
+/// An end that is being opened for bytes.
+pub type AwaitedEnd = Awaited<Bytes>;
+
+enum State<I: Cargo> {
+    Opening(Opening<I>, I::Store),
+    Open(Box<RpcEnd<I>>),
     Gone,
 }
 
-impl std::fmt::Debug for AwaitedEnd {
+impl<I: Cargo> std::fmt::Debug for Awaited<I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.state {
             State::Opening(..) => "AwaitedEnd(opening)",
@@ -41,15 +45,15 @@ impl std::fmt::Debug for AwaitedEnd {
     }
 }
 
-impl AwaitedEnd {
+impl<I: Cargo> Awaited<I> {
     /// Waits for `opening`.
-    pub fn new(opening: Opening, total: &Arc<Buffered>) -> Self {
+    pub fn new(opening: Opening<I>, total: &Arc<Buffered>) -> Self {
         Self {
-            state: State::Opening(opening, Queue::new(Arc::clone(total))),
+            state: State::Opening(opening, I::store(total)),
         }
     }
 
-    const fn open(&mut self) -> Option<&mut FrameEnd> {
+    const fn open(&mut self) -> Option<&mut RpcEnd<I>> {
         match &mut self.state {
             State::Open(end) => Some(end),
             State::Opening(..) | State::Gone => None,
@@ -57,8 +61,10 @@ impl AwaitedEnd {
     }
 }
 
-impl End for AwaitedEnd {
-    fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read> {
+impl<I: Cargo> End for Awaited<I> {
+    type Item = I;
+
+    fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read<I>> {
         let opened = match &mut self.state {
             State::Opening(opening, _) => ready!(opening.as_mut().poll(cx)),
             State::Open(end) => return end.poll_read(room, cx),
@@ -66,8 +72,8 @@ impl End for AwaitedEnd {
         };
         match (opened, std::mem::replace(&mut self.state, State::Gone)) {
             (Ok((mut end, opened)), State::Opening(_, mut queue)) => {
-                while let Some(piece) = queue.take(usize::MAX) {
-                    end.queue(piece);
+                while let Some(item) = queue.pop() {
+                    end.queue(item);
                 }
                 end.path_opened(&opened);
                 self.state = State::Open(Box::new(end));
@@ -78,10 +84,10 @@ impl End for AwaitedEnd {
         }
     }
 
-    fn queue(&mut self, data: Bytes) {
+    fn queue(&mut self, item: I) {
         match &mut self.state {
-            State::Opening(_, queue) => queue.push(data),
-            State::Open(end) => end.queue(data),
+            State::Opening(_, queue) => queue.push(item),
+            State::Open(end) => end.queue(item),
             State::Gone => {}
         }
     }
@@ -103,7 +109,7 @@ impl End for AwaitedEnd {
     }
 
     fn taken(&mut self) -> usize {
-        self.open().map_or(0, FrameEnd::taken)
+        self.open().map_or(0, RpcEnd::taken)
     }
 
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -116,7 +122,7 @@ impl End for AwaitedEnd {
 
     fn waiting(&self) -> usize {
         match &self.state {
-            State::Opening(_, queue) => queue.len(),
+            State::Opening(_, queue) => queue.weight(),
             State::Open(end) => end.waiting(),
             State::Gone => 0,
         }

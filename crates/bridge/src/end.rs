@@ -11,11 +11,11 @@ use tidegate_lifecycle::{Capabilities, HalfClose};
 
 /// What an end has to report.
 #[derive(Debug)]
-pub enum Read {
+pub enum Read<I = Bytes> {
     /// The path beyond this end is open, and how FIN is written there is known.
     Opened(Opened),
-    /// Payload bytes, at least one.
-    Data(Bytes),
+    /// Something to carry: at least one byte, or a message.
+    Data(I),
     /// A data frame without bytes.
     Empty,
     /// A half-close frame.
@@ -59,12 +59,15 @@ impl Opened {
 
 /// One side of a tunnel. Every `poll_*` registers the task for what it waits for.
 pub trait End {
+    /// What it carries.
+    type Item;
+
     /// Reads what comes next. `room` is what [`End::poll_room`] said of the other side; an end
     /// whose neighbour has no window of its own reads only then.
-    fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read>;
+    fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read<Self::Item>>;
 
-    /// Takes bytes to be written.
-    fn queue(&mut self, data: Bytes);
+    /// Takes something to be written.
+    fn queue(&mut self, item: Self::Item);
 
     /// Takes something to be written behind the bytes queued before. An abort drops them.
     fn command(&mut self, write: Write);

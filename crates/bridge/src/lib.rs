@@ -15,22 +15,31 @@
 
 mod awaited;
 mod buffer;
+mod cargo;
 mod control;
 mod end;
+mod exec;
 mod frame;
 mod handle;
 mod loss;
+mod machine;
 mod pipe;
 mod queue;
 mod socket;
 mod tunnel;
 
-pub use awaited::{AwaitedEnd, Opening};
+pub use awaited::{Awaited, AwaitedEnd, Opening};
+pub use cargo::{Cargo, Reader, Store, Writer};
 pub use control::{ControlReceiver, ControlSender, Said, control_receiver, control_sender};
 pub use end::{End, Opened, Read};
-pub use frame::{FrameEnd, RpcKind};
+pub use exec::{
+    AwaitedExec, ExecEnd, ExecPipe, ExecReader, ExecWriter, Items, PipeReceiver, PipeSender,
+    exec_pipe,
+};
+pub use frame::{FrameEnd, RpcEnd, RpcKind};
 pub use handle::{Handle, Progress};
 pub use loss::{Seat, lost};
+pub use machine::{Machine, Taken};
 pub use pipe::PipeEnd;
 pub use queue::Queue;
 pub use socket::{Plug, SocketEnd, harden};

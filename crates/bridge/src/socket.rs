@@ -216,6 +216,8 @@ impl SocketEnd {
 }
 
 impl End for SocketEnd {
+    type Item = Bytes;
+
     fn poll_read(&mut self, room: bool, cx: &mut Context<'_>) -> Poll<Read> {
         if !std::mem::replace(&mut self.announced, true) {
             return Poll::Ready(Read::Opened(Opened::on(Capabilities::STREAM)));

@@ -1,20 +1,19 @@
-//! One task per stream: two ends, and the relay that tells them what to do.
+//! One task per stream: two ends, and the machine that tells them what to do.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use tidegate_lifecycle::cause::{Cause, End as StreamEnd};
 use tidegate_lifecycle::leg::Arrival;
-use tidegate_lifecycle::limits::{CLEANUP, STATUS_GRACE};
 use tidegate_lifecycle::relay::{Relay, Side};
-use tidegate_lifecycle::state::{State, Take};
 use tokio::time::{Sleep, sleep_until};
 
+use crate::cargo::Cargo;
 use crate::end::{End, Opened, Read};
 use crate::handle::{Handle, Note};
+use crate::machine::{Machine, Taken};
 
 /// How much is read from one side before the other is flushed: what one write takes at best.
 const BATCH: usize = 256 * 1024;
@@ -45,36 +44,40 @@ impl Outcome {
     }
 }
 
-/// Two ends and their relay.
+/// Two ends and their machine: a [`Relay`] for bytes, an
+/// [`Execution`](tidegate_lifecycle::exec::Execution) for the messages of a command.
 ///
 /// [`Tunnel::run`] resolves when the stream has ended, [`Tunnel::linger`] when nothing of it is
 /// left. Dropping a tunnel aborts: sockets and RPCs are reset.
 #[derive(Debug)]
-pub struct Tunnel<D, U> {
+pub struct Tunnel<D, U, M = Relay> {
     downstream: D,
     upstream: U,
-    relay: Relay,
+    machine: M,
     handle: Handle,
     timer: Option<Pin<Box<Sleep>>>,
+    /// The path beyond the upstream end, until downstream is told that it is open.
+    path: Option<Opened>,
     opened: Option<Opened>,
     born: Instant,
 }
 
-impl<D: End, U: End> Tunnel<D, U> {
+impl<I, D, U, M> Tunnel<D, U, M>
+where
+    I: Cargo,
+    D: End<Item = I>,
+    U: End<Item = I>,
+    M: Machine<Item = I>,
+{
     /// Joins two ends. `handle` is how others see the tunnel.
-    pub const fn new(
-        downstream: D,
-        upstream: U,
-        relay: Relay,
-        handle: Handle,
-        now: Instant,
-    ) -> Self {
+    pub const fn new(downstream: D, upstream: U, machine: M, handle: Handle, now: Instant) -> Self {
         Self {
             downstream,
             upstream,
-            relay,
+            machine,
             handle,
             timer: None,
+            path: None,
             opened: None,
             born: now,
         }
@@ -112,13 +115,7 @@ impl<D: End, U: End> Tunnel<D, U> {
     /// After [`Tunnel::run`]: waits until both neighbours know of the end, at most as long as one
     /// that takes nothing is worth waiting for, and then cuts what is left.
     pub async fn linger(mut self) {
-        let status_by = tokio::time::Instant::now() + STATUS_GRACE;
-        let gone_by = tokio::time::Instant::now() + CLEANUP;
-        let patience = if self.relay.cause() == Some(Cause::Finished) {
-            gone_by
-        } else {
-            status_by
-        };
+        let patience = tokio::time::Instant::now() + self.machine.linger();
         let gone = std::future::poll_fn(|cx| {
             let down = self.downstream.poll_gone(cx).is_ready();
             let up = self.upstream.poll_gone(cx).is_ready();
@@ -142,14 +139,14 @@ impl<D: End, U: End> Tunnel<D, U> {
             moved |= self.poll_side(Side::Upstream, now, cx);
             if let Some(note) = self.handle.take_note(cx) {
                 match *note {
-                    Note::Close(end) => self.relay.close(end),
-                    Note::Told(side, rank, end) => self.relay.end(side, rank, end),
+                    Note::Close(end) => self.machine.close(end),
+                    Note::Told(side, rank, end) => self.machine.end(side, rank, end),
                 }
             }
-            self.relay.settle(now);
+            self.machine.settle(now);
             // Room on one side lets the other be read again.
             moved |= self.write(cx, now);
-            self.relay.settle(now);
+            self.machine.settle(now);
             if let Some(outcome) = self.outcome(now) {
                 self.write(cx, now);
                 return Poll::Ready(outcome);
@@ -184,36 +181,50 @@ impl<D: End, U: End> Tunnel<D, U> {
         moved
     }
 
-    fn read(&mut self, side: Side, read: Read, now: Instant) {
+    fn read(&mut self, side: Side, read: Read<I>, now: Instant) {
         let arrival = match read {
-            Read::Data(data) => return self.data(side, data, now),
-            Read::Opened(opened) => {
-                self.relay.opened(side, opened.half_close);
-                self.end_at(side.other()).path_opened(&opened);
-                if side == Side::Upstream {
-                    self.opened = Some(opened);
-                }
-                return;
-            }
-            Read::Violation(reason, message) => return self.relay.violate(side, reason, message),
-            Read::Ended(rank, end) => return self.relay.end(side, rank, end),
+            Read::Data(item) => return self.carry(side, item, now),
+            Read::Opened(opened) => return self.opened(side, opened),
+            Read::Violation(reason, message) => return self.machine.violate(side, reason, message),
+            Read::Ended(rank, end) => return self.machine.end(side, rank, end),
             Read::Empty => Arrival::Data(0),
             Read::FinFrame => Arrival::FinFrame,
             Read::End => Arrival::End,
             Read::Init => Arrival::Init,
             Read::Unknown => Arrival::Unknown,
         };
-        self.relay.recv(side, arrival, now);
+        self.machine.hear(side, arrival, now);
     }
 
-    fn data(&mut self, side: Side, data: Bytes, now: Instant) {
-        match self.relay.recv(side, Arrival::Data(data.len()), now) {
-            Take::Deliver => self.end_at(side.other()).queue(data),
-            Take::Discard => self.end_at(side).credit(data.len()),
+    fn carry(&mut self, side: Side, item: I, now: Instant) {
+        match self.machine.recv(side, item, now) {
+            Taken::Deliver(item) => self.end_at(side.other()).queue(item),
+            Taken::Discard(weight) => self.end_at(side).credit(weight),
+            Taken::Announce => {
+                if let Some(opened) = self.path.take() {
+                    self.announce(side, opened);
+                }
+            }
         }
     }
 
-    /// Hands over what the relay has to say, and writes what is queued, on both sides. Says whether
+    fn opened(&mut self, side: Side, opened: Opened) {
+        if self.machine.opened(side, &opened) {
+            self.announce(side, opened);
+        } else if side == Side::Upstream {
+            self.path = Some(opened);
+        }
+    }
+
+    /// The path beyond `side` is open: tells the other side.
+    fn announce(&mut self, side: Side, opened: Opened) {
+        self.end_at(side.other()).path_opened(&opened);
+        if side == Side::Upstream {
+            self.opened = Some(opened);
+        }
+    }
+
+    /// Hands over what the machine has to say, and writes what is queued, on both sides. Says whether
     /// any of it was taken.
     fn write(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         let taken = Side::BOTH.map(|side| self.flush(side, now, cx));
@@ -221,32 +232,37 @@ impl<D: End, U: End> Tunnel<D, U> {
     }
 
     fn flush(&mut self, side: Side, now: Instant, cx: &mut Context<'_>) -> bool {
-        while let Some(write) = self.relay.poll_write(side) {
+        while let Some(write) = self.machine.poll_write(side) {
             self.end_at(side).command(write);
         }
         let flushed = self.end_at(side).poll_flush(cx);
         let taken = self.end_at(side).taken();
         if taken > 0 {
             self.handle.count(side, taken);
-            self.relay.progressed(side, now);
+            self.machine.progressed(side, now);
             self.end_at(side.other()).credit(taken);
         }
         match flushed {
-            Poll::Ready(Ok(())) => self.relay.flushed(side),
-            Poll::Ready(Err((rank, end))) => self.relay.end(side, rank, end),
-            Poll::Pending if self.end_at(side).waiting() > 0 => self.relay.blocked(side, now),
+            Poll::Ready(Ok(())) => {
+                self.machine.flushed(side);
+                if I::WAITS_WITHOUT_PAYLOAD {
+                    self.end_at(side.other()).credit(0);
+                }
+            }
+            Poll::Ready(Err((rank, end))) => self.machine.end(side, rank, end),
+            Poll::Pending if self.end_at(side).waiting() > 0 => self.machine.blocked(side, now),
             Poll::Pending => {}
         }
         taken > 0
     }
 
     fn outcome(&self, now: Instant) -> Option<Outcome> {
-        let ended = self.relay.outcome()?;
+        let ended = self.machine.outcome()?;
         let progress = self.handle.progress(now);
         self.handle.set_state("closed");
         Some(Outcome {
             end: ended.err().cloned().map(Arc::new),
-            ended_by: self.relay.ended_by(),
+            ended_by: self.machine.ended_by(),
             bytes_up: progress.bytes_up,
             bytes_down: progress.bytes_down,
             oversize_frames: self.downstream.oversize_frames() + self.upstream.oversize_frames(),
@@ -254,9 +270,9 @@ impl<D: End, U: End> Tunnel<D, U> {
         })
     }
 
-    /// Whether a deadline of the relay has been reached.
+    /// Whether a deadline of the machine has been reached.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(at) = self.relay.poll_timeout() else {
+        let Some(at) = self.machine.poll_timeout() else {
             self.timer = None;
             return false;
         };
@@ -269,14 +285,7 @@ impl<D: End, U: End> Tunnel<D, U> {
     }
 
     fn report(&self, now: Instant) {
-        let word = |side| self.relay.leg(side).has_heard_fin();
-        self.handle
-            .set_state(match (word(Side::Downstream), word(Side::Upstream)) {
-                _ if self.relay.leg(Side::Upstream).state() == State::AwaitInit => "opening",
-                (false, false) => "open",
-                (true, _) => "upstream-finished",
-                (false, true) => "downstream-finished",
-            });
+        self.handle.set_state(self.machine.word());
         let stalled = self.downstream.waiting() > 0 || self.upstream.waiting() > 0;
         self.handle.set_stalled(stalled, now);
     }
@@ -286,7 +295,7 @@ impl<D: End, U: End> Tunnel<D, U> {
         &mut self.downstream
     }
 
-    const fn end_at(&mut self, side: Side) -> &mut dyn End {
+    const fn end_at(&mut self, side: Side) -> &mut dyn End<Item = I> {
         match side {
             Side::Downstream => &mut self.downstream,
             Side::Upstream => &mut self.upstream,

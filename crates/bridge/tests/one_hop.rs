@@ -348,8 +348,8 @@ fn relay(down: Leg, up: Leg, origin: Origin) -> Relay {
 
 async fn run<D, U>(down: D, up: U, relay: Relay, report: mpsc::Sender<Outcome>)
 where
-    D: tidegate_bridge::End,
-    U: tidegate_bridge::End,
+    D: tidegate_bridge::End<Item = bytes::Bytes>,
+    U: tidegate_bridge::End<Item = bytes::Bytes>,
 {
     let now = Instant::now();
     let mut tunnel = Tunnel::new(down, up, relay, Handle::new(now), now);

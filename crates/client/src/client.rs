@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use bytes::Bytes;
 use http::HeaderMap;
 use tidegate_bridge::{End as TunnelEnd, FrameEnd, Handle, RpcKind, Tunnel};
 use tidegate_lifecycle::cause::{End, Origin, Reason};
@@ -91,7 +92,7 @@ impl Client {
     /// # Cancel safety
     ///
     /// Dropping the future sends nothing, or cancels the stream.
-    pub async fn tunnel<E: TunnelEnd>(
+    pub async fn tunnel<E: TunnelEnd<Item = Bytes>>(
         &self,
         sandbox: &SandboxName,
         target: Target,

@@ -71,6 +71,8 @@ impl Hand {
 }
 
 impl End for Hand {
+    type Item = Bytes;
+
     fn poll_read(&mut self, room: bool, _cx: &mut Context<'_>) -> Poll<Read> {
         if !std::mem::replace(&mut self.announced, true) {
             return Poll::Ready(Read::Opened(Opened::on(Capabilities::STREAM)));

@@ -8,9 +8,11 @@ use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::relay::Rank;
 use tidegate_transport::{Received, RecvHalf, ResponseHead};
-use tidegate_wire::frame::{Frame, FrameError, FrameLimit, FrameReader};
+use tidegate_wire::frame::{FrameError, FrameLimit};
 use tidegate_wire::{metadata, status};
 
+use super::RpcKind;
+use crate::cargo::{Cargo, Reader as _};
 use crate::end::{Opened, Read};
 use crate::loss::{Seat, lost};
 
@@ -18,14 +20,16 @@ use crate::loss::{Seat, lost};
 const FRAMING: usize = 16 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Inbound {
+pub(super) struct Inbound<I: Cargo> {
     seat: Seat,
     source: Source,
-    reader: FrameReader,
+    reader: I::Reader,
     /// What the session agreed on, where it did.
     agreed: Option<Capabilities>,
     /// Bytes pushed into the reader that have not come out of it as payload.
     unread: usize,
+    /// Payload that has come out of it and whose credit is with the other side of the tunnel.
+    lent: usize,
     /// Window that framing has used up and that is to be given back.
     framing: usize,
 }
@@ -40,11 +44,11 @@ enum Source {
     Ended,
 }
 
-impl Inbound {
+impl<I: Cargo> Inbound<I> {
     pub(super) fn request(
         seat: Seat,
         recv: RecvHalf,
-        mut reader: FrameReader,
+        mut reader: I::Reader,
         limit: FrameLimit,
     ) -> Self {
         reader.set_limit(limit);
@@ -54,18 +58,24 @@ impl Inbound {
             agreed: None,
             unread: reader.buffered(),
             reader,
+            lent: 0,
             framing: 0,
         }
     }
 
-    pub(super) fn response(seat: Seat, head: ResponseHead, agreed: Option<Capabilities>) -> Self {
-        let reader = FrameReader::new(FrameLimit::of(agreed.unwrap_or_default()));
+    pub(super) fn response(
+        kind: RpcKind,
+        head: ResponseHead,
+        agreed: Option<Capabilities>,
+    ) -> Self {
+        let reader = I::reader(kind, FrameLimit::of(agreed.unwrap_or_default()));
         Self {
-            seat,
+            seat: kind.seat(),
             source: Source::Head(Box::new(head)),
             reader,
             agreed,
             unread: 0,
+            lent: 0,
             framing: 0,
         }
     }
@@ -74,14 +84,14 @@ impl Inbound {
         matches!(self.source, Source::Ended)
     }
 
-    pub(super) const fn oversize_frames(&self) -> u64 {
+    pub(super) fn oversize_frames(&self) -> u64 {
         self.reader.oversize()
     }
 
-    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read<I>> {
         loop {
             match self.reader.next() {
-                Ok(Some(frame)) => return Poll::Ready(self.read(frame)),
+                Ok(Some(read)) => return Poll::Ready(self.read(read)),
                 Ok(None) => self.settle_framing(),
                 Err(error) => return Poll::Ready(self.broken(error)),
             }
@@ -115,8 +125,10 @@ impl Inbound {
 
     /// The other side of the tunnel has taken `bytes`.
     pub(super) fn credit(&mut self, bytes: usize) {
-        let bytes = bytes + std::mem::take(&mut self.framing);
-        self.release(bytes);
+        let payload = bytes.min(self.lent);
+        self.lent -= payload;
+        let framing = std::mem::take(&mut self.framing);
+        self.release(payload + framing);
     }
 
     /// Throws away what still arrives; ready when the direction has ended.
@@ -138,23 +150,18 @@ impl Inbound {
         }
     }
 
-    fn read(&mut self, frame: Frame) -> Read {
-        match frame {
-            Frame::Init(_) => Read::Init,
-            Frame::Data(data) if data.is_empty() => Read::Empty,
-            Frame::Data(data) => {
-                self.unread = self.unread.saturating_sub(data.len());
-                Read::Data(data)
-            }
-            Frame::HalfClose => Read::FinFrame,
-            Frame::Empty | Frame::Unknown => Read::Unknown,
+    fn read(&mut self, read: Read<I>) -> Read<I> {
+        if let Read::Data(item) = &read {
+            self.unread = self.unread.saturating_sub(item.weight());
+            self.lent += item.weight();
         }
+        read
     }
 
     fn read_head(
         &mut self,
         head: Result<(http::response::Parts, RecvHalf), tidegate_transport::Lost>,
-    ) -> Read {
+    ) -> Read<I> {
         let (parts, recv) = match head {
             Ok(head) => head,
             Err(loss) => {
@@ -170,7 +177,7 @@ impl Inbound {
         }
         let agreed = self.agreed.unwrap_or_else(|| {
             let offered = metadata::capabilities(&parts.headers, &metadata::CAPABILITIES);
-            Capabilities::STREAM.intersect(offered)
+            I::OFFERED.intersect(offered)
         });
         self.reader.set_limit(FrameLimit::of(agreed));
         let path = metadata::capabilities(&parts.headers, &metadata::PATH_CAPABILITIES);
@@ -182,7 +189,7 @@ impl Inbound {
         })
     }
 
-    fn end_stream(&mut self) -> Read {
+    fn end_stream(&mut self) -> Read<I> {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
         match self.seat {
@@ -196,7 +203,7 @@ impl Inbound {
         }
     }
 
-    fn trailers(&mut self, trailers: &HeaderMap) -> Read {
+    fn trailers(&mut self, trailers: &HeaderMap) -> Read<I> {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
         match self.seat {
@@ -211,7 +218,7 @@ impl Inbound {
         }
     }
 
-    fn truncated(&self, what: &str) -> Read {
+    fn truncated(&self, what: &str) -> Read<I> {
         let who = self.seat.neighbour();
         let message = format!("the {who} broke the stream off: {what}");
         Read::Ended(
@@ -220,12 +227,12 @@ impl Inbound {
         )
     }
 
-    fn broken(&mut self, error: FrameError) -> Read {
+    fn broken(&mut self, error: FrameError) -> Read<I> {
         let reason = match error {
             FrameError::TooLarge { .. } => Reason::FrameTooLarge,
             FrameError::Compressed | FrameError::Malformed => Reason::ProtocolViolation,
         };
-        self.reader = FrameReader::new(FrameLimit::Legacy);
+        self.reader.forget();
         if let Source::Open(recv) = std::mem::replace(&mut self.source, Source::Ended) {
             self.source = Source::Broken(recv);
         }
@@ -238,7 +245,7 @@ impl Inbound {
         let incomplete = self.reader.buffered();
         self.framing += self.unread.saturating_sub(incomplete);
         self.unread = incomplete;
-        if self.framing > FRAMING {
+        if self.framing > FRAMING && !I::WAITS_WITHOUT_PAYLOAD {
             let bytes = std::mem::take(&mut self.framing);
             self.release(bytes);
         }

@@ -4,22 +4,24 @@
 //! that wait as a flood. The peer gets its credit back only when the other side of the tunnel has
 //! taken the bytes, so what can wait here is what the stream's window has granted.
 
+mod bytes;
 mod inbound;
 mod outbound;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use ::bytes::Bytes;
 use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::End as StreamEnd;
 use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::Rank;
 use tidegate_transport::{Buffered, RecvHalf, Respond, ResponseHead, SendHalf};
-use tidegate_wire::frame::{FrameLimit, FrameReader};
+use tidegate_wire::frame::FrameLimit;
 
 use self::inbound::Inbound;
 use self::outbound::Outbound;
+use crate::cargo::Cargo;
 use crate::end::{End, Opened, Read};
 use crate::loss::Seat;
 
@@ -34,13 +36,17 @@ pub enum RpcKind {
     RelayServer,
     /// RelayStream, at the supervisor that opened it.
     RelayClient,
+    /// ExecSandbox or ExecSandboxInteractive, at the gateway that serves it.
+    ExecServer,
+    /// ExecSandboxInteractive, at the client that opened it.
+    ExecClient,
 }
 
 impl RpcKind {
     pub(crate) const fn seat(self) -> Seat {
         match self {
-            Self::ForwardServer => Seat::GatewayToClient,
-            Self::ForwardClient => Seat::ClientToGateway,
+            Self::ForwardServer | Self::ExecServer => Seat::GatewayToClient,
+            Self::ForwardClient | Self::ExecClient => Seat::ClientToGateway,
             Self::RelayServer => Seat::GatewayToSupervisor,
             Self::RelayClient => Seat::SupervisorToGateway,
         }
@@ -49,26 +55,29 @@ impl RpcKind {
 
 /// One RPC as an end of a tunnel.
 #[derive(Debug)]
-pub struct FrameEnd {
-    inbound: Inbound,
-    outbound: Outbound,
+pub struct RpcEnd<I: Cargo> {
+    inbound: Inbound<I>,
+    outbound: Outbound<I>,
 }
 
-impl FrameEnd {
+/// An RPC that carries bytes.
+pub type FrameEnd = RpcEnd<Bytes>;
+
+impl<I: Cargo> RpcEnd<I> {
     /// The server's side of an RPC whose init was read from `recv`; `reader` holds what came behind
     /// it. The response headers are sent when the path is open.
     pub fn accepted(
         kind: RpcKind,
         respond: Respond,
         recv: RecvHalf,
-        reader: FrameReader,
+        reader: I::Reader,
         agreed: Capabilities,
         total: &Arc<Buffered>,
     ) -> Self {
         let inbound = Inbound::request(kind.seat(), recv, reader, FrameLimit::of(agreed));
         Self {
             inbound,
-            outbound: Outbound::responding(kind.seat(), respond, agreed, total),
+            outbound: Outbound::responding(kind, respond, agreed, total),
         }
     }
 
@@ -84,9 +93,11 @@ impl FrameEnd {
         agreed: Option<Capabilities>,
         total: &Arc<Buffered>,
     ) -> Self {
-        let inbound = Inbound::response(kind.seat(), head, agreed);
-        let mut outbound = Outbound::requesting(kind.seat(), send, total);
-        outbound.message(init);
+        let inbound = Inbound::response(kind, head, agreed);
+        let mut outbound = Outbound::requesting(kind, send, total);
+        if !init.is_empty() {
+            outbound.message(init);
+        }
         Self { inbound, outbound }
     }
 
@@ -97,8 +108,10 @@ impl FrameEnd {
     }
 }
 
-impl End for FrameEnd {
-    fn poll_read(&mut self, _room: bool, cx: &mut Context<'_>) -> Poll<Read> {
+impl<I: Cargo> End for RpcEnd<I> {
+    type Item = I;
+
+    fn poll_read(&mut self, _room: bool, cx: &mut Context<'_>) -> Poll<Read<I>> {
         match self.inbound.poll_read(cx) {
             Poll::Ready(read) => Poll::Ready(read),
             Poll::Pending if self.inbound.has_ended() => self.outbound.poll_lost(cx),
@@ -106,8 +119,8 @@ impl End for FrameEnd {
         }
     }
 
-    fn queue(&mut self, data: Bytes) {
-        self.outbound.queue(data);
+    fn queue(&mut self, item: I) {
+        self.outbound.queue(item);
     }
 
     fn command(&mut self, write: Write) {

@@ -1,34 +1,31 @@
-//! What is written on an HTTP/2 stream: payload in frames of at most 64 KiB, FIN, the end.
+//! What is written on an HTTP/2 stream: cargo, FIN, the end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Reason};
 use tidegate_lifecycle::leg::Write;
-use tidegate_lifecycle::limits::MAX_FRAME;
 use tidegate_lifecycle::relay::Rank;
 use tidegate_transport::{
     Buffered, Ledger, Lost, Payload, Reason as Http2Reason, Respond, SendHalf,
 };
-use tidegate_wire::frame::{self, Header};
 use tidegate_wire::{metadata, status};
 
+use crate::cargo::{Cargo, Writer as _};
 use crate::end::{Opened, Read};
 use crate::loss::{Seat, lost};
-use crate::queue::Queue;
 
-/// A frame below this leaves in one piece, copied behind its head.
-const COPIED: usize = 512;
+use super::RpcKind;
 
 #[derive(Debug)]
-pub(super) struct Outbound {
+pub(super) struct Outbound<I: Cargo> {
     seat: Seat,
     sink: Sink,
-    queue: Queue,
+    queue: I::Writer,
     /// What is written when the queue is empty.
     commands: VecDeque<Write>,
     ledger: Arc<Ledger>,
@@ -59,9 +56,9 @@ struct Responding {
     agreed: Capabilities,
 }
 
-impl Outbound {
+impl<I: Cargo> Outbound<I> {
     pub(super) fn responding(
-        seat: Seat,
+        kind: RpcKind,
         respond: Respond,
         agreed: Capabilities,
         total: &Arc<Buffered>,
@@ -71,18 +68,18 @@ impl Outbound {
             headers: HeaderMap::new(),
             agreed,
         };
-        Self::new(seat, Sink::Responding(Box::new(responding)), total)
+        Self::new(kind, Sink::Responding(Box::new(responding)), total)
     }
 
-    pub(super) fn requesting(seat: Seat, send: SendHalf, total: &Arc<Buffered>) -> Self {
-        Self::new(seat, Sink::Open(send), total)
+    pub(super) fn requesting(kind: RpcKind, send: SendHalf, total: &Arc<Buffered>) -> Self {
+        Self::new(kind, Sink::Open(send), total)
     }
 
-    fn new(seat: Seat, sink: Sink, total: &Arc<Buffered>) -> Self {
+    fn new(kind: RpcKind, sink: Sink, total: &Arc<Buffered>) -> Self {
         Self {
-            seat,
+            seat: kind.seat(),
             sink,
-            queue: Queue::new(Arc::clone(total)),
+            queue: I::writer(kind, total),
             commands: VecDeque::new(),
             ledger: Ledger::new(Arc::clone(total)),
             finishing: false,
@@ -127,8 +124,9 @@ impl Outbound {
         }
     }
 
-    pub(super) fn queue(&mut self, data: Bytes) {
-        self.queue.push(data);
+    pub(super) fn queue(&mut self, item: I) {
+        self.finishing |= item.is_last();
+        self.queue.push(item);
     }
 
     pub(super) fn command(&mut self, write: Write) {
@@ -170,7 +168,7 @@ impl Outbound {
     }
 
     /// Watches a stream whose other direction has ended for a reset.
-    pub(super) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+    pub(super) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<Read<I>> {
         let loss = match &mut self.sink {
             Sink::Open(send) | Sink::Ended(send) => ready!(send.poll_reset(cx)),
             Sink::Responding(responding) => ready!(responding.respond.poll_reset(cx)),
@@ -226,8 +224,8 @@ impl Outbound {
         }
     }
 
-    pub(super) const fn waiting(&self) -> usize {
-        self.queue.len()
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.weight()
     }
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
@@ -236,12 +234,9 @@ impl Outbound {
                 return Poll::Pending;
             };
             ready!(send.poll_room(cx));
-            let frames = self.queue.len().div_ceil(MAX_FRAME);
-            let granted =
-                ready!(send.poll_capacity(self.queue.len() + frames * Header::MAX_LEN, cx))?;
-            let before = self.queue.len();
-            let segments = frame_up(&mut self.queue, granted);
-            self.taken += before - self.queue.len();
+            let granted = ready!(send.poll_capacity(self.queue.wire_len(), cx))?;
+            let (segments, taken) = self.queue.cut(granted);
+            self.taken += taken;
             send.send(Payload::new(segments, &self.ledger))?;
         }
         Poll::Ready(Ok(()))
@@ -249,8 +244,8 @@ impl Outbound {
 
     fn write(&mut self, write: &Write) {
         match write {
-            Write::FinFrame => self.message(frame::half_close()),
-            Write::Keepalive => self.message(frame::keepalive()),
+            Write::FinFrame => self.message(self.queue.fin()),
+            Write::Keepalive => self.message(self.queue.keepalive()),
             Write::EndStream => self.end_with(SendHalf::finish),
             Write::Ok => self.end_with(|send| send.send_trailers(status::ok())),
             Write::Close | Write::Status(_) | Write::Reset(_) => {}
@@ -305,48 +300,6 @@ impl Outbound {
         self.queue.clear();
         self.commands.clear();
     }
-}
-
-/// Cuts frames from the front of the queue: as many as fit into `granted` bytes, and one at least.
-fn frame_up(queue: &mut Queue, granted: usize) -> VecDeque<Bytes> {
-    let mut segments = VecDeque::with_capacity(2 * granted.div_ceil(MAX_FRAME).min(8));
-    let mut room = granted;
-    loop {
-        let len = queue
-            .len()
-            .min(MAX_FRAME)
-            .min(room.saturating_sub(Header::MAX_LEN).max(1));
-        let head = frame::data_header(len);
-        room = room.saturating_sub(head.len() + len);
-        if len < COPIED {
-            segments.push_back(copied(&head, queue, len));
-        } else {
-            segments.push_back(head.into());
-            let mut left = len;
-            while left > 0
-                && let Some(piece) = queue.take(left)
-            {
-                left -= piece.len();
-                segments.push_back(piece);
-            }
-        }
-        if queue.is_empty() || room <= Header::MAX_LEN {
-            return segments;
-        }
-    }
-}
-
-fn copied(head: &[u8], queue: &mut Queue, len: usize) -> Bytes {
-    let mut whole = BytesMut::with_capacity(head.len() + len);
-    whole.extend_from_slice(head);
-    let mut left = len;
-    while left > 0
-        && let Some(piece) = queue.take(left)
-    {
-        left -= piece.len();
-        whole.extend_from_slice(&piece);
-    }
-    whole.freeze()
 }
 
 const fn reset_code(reason: Reason) -> Http2Reason {

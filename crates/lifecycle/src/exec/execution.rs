@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::hop::Hop;
 use super::state::{State, Step};
 use super::{Kind, Violation};
-use crate::capability::Capabilities;
+use crate::capability::HalfClose;
 use crate::cause::{Cause, End, Origin, Reason};
 use crate::id::HopName;
 use crate::joint::{Ending, Joint, Party, Rank, Side, Teller};
@@ -73,10 +73,11 @@ impl Execution {
         self.joint.set_deadline(deadline);
     }
 
-    /// The hop on `side` is open, and this was agreed on there. Says whether the command runs.
-    pub fn opened(&mut self, side: Side, agreed: Capabilities) -> bool {
+    /// The hop on `side` is open: this is how the end of stdin is written there, and whether signals
+    /// and results are understood all the way. Says whether the command runs.
+    pub fn opened(&mut self, side: Side, half_close: HalfClose, results: bool) -> bool {
         let hop = self.joint.leg_mut(side);
-        hop.opened(agreed);
+        hop.opened(half_close, results);
         let runs = side == Side::Upstream && hop.role() == Role::Opener(Orientation::Forward);
         if runs {
             self.state = self.state.running();
@@ -369,6 +370,3 @@ impl Execution {
         self.joint.conclude(ending);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -16,8 +16,10 @@ use crate::leg::{Orientation, Role, Voice, Write};
 #[derive(Debug)]
 pub struct Hop {
     voice: Voice,
-    /// Unset until the response headers said it.
-    agreed: Option<Capabilities>,
+    /// How the end of stdin is written. Unset until the response headers said it.
+    half_close: Option<HalfClose>,
+    /// Whether everybody beyond understands signals and results. Unset likewise.
+    results: Option<bool>,
     /// Stdin has ended, but the form in which that is said here is not known yet.
     owes_fin: bool,
     /// The neighbour's direction ended.
@@ -48,9 +50,17 @@ impl Hop {
     }
 
     const fn new(role: Role, agreed: Option<Capabilities>) -> Self {
+        let (half_close, results) = match agreed {
+            Some(agreed) => (
+                Some(agreed.half_close()),
+                Some(agreed.has(Capability::ExecResult)),
+            ),
+            None => (None, None),
+        };
         Self {
             voice: Voice::new(role),
-            agreed,
+            half_close,
+            results,
             owes_fin: false,
             heard_end: false,
             concluded: false,
@@ -58,9 +68,9 @@ impl Hop {
     }
 
     /// What was agreed on is known.
-    pub(super) fn opened(&mut self, agreed: Capabilities) {
+    pub(super) fn opened(&mut self, half_close: HalfClose, results: bool) {
         if self.voice.role() != Role::Socket {
-            self.agreed = Some(agreed);
+            (self.half_close, self.results) = (Some(half_close), Some(results));
         }
         if std::mem::take(&mut self.owes_fin) {
             self.finish();
@@ -95,13 +105,12 @@ impl Hop {
         if self.voice.role() == Role::Socket || self.is_a_relay() {
             return Some(true);
         }
-        let explicit = |agreed: Capabilities| agreed.half_close() == HalfClose::Explicit;
-        self.agreed.map(explicit)
+        self.half_close.map(|form| form == HalfClose::Explicit)
     }
 
     /// Whether signals are understood, and a misplaced resize is a fault; unset while not known.
-    pub(super) fn has_results(&self) -> Option<bool> {
-        self.agreed.map(|agreed| agreed.has(Capability::ExecResult))
+    pub(super) const fn has_results(&self) -> Option<bool> {
+        self.results
     }
 
     /// Whether anything of ours can follow.

@@ -116,11 +116,9 @@ impl State {
         match self {
             Self::Starting(_) => Self::Starting(Input::Closed),
             Self::Running(_) => Self::Running(Input::Closed),
-            Self::AwaitStart
-            | Self::Refused
-            | Self::Draining
-            | Self::Exited
-            | Self::Closed(_) => self,
+            Self::AwaitStart | Self::Refused | Self::Draining | Self::Exited | Self::Closed(_) => {
+                self
+            }
         }
     }
 
