@@ -17,6 +17,7 @@
 //! | `relay` | one stream, from the request for it to its end |
 //! | `lanes` | the data connections that relays run on |
 //! | `dial` | from a target's name to a connected socket, and what is never connected to |
+//! | [`runner`] | commands: their processes, what they read and write, and how they are made to end |
 //! | `streams`, `memory` | what is open, what it holds, and the bound on both |
 //!
 //! The control stream has a connection and a task of its own: no target, no stalled stream and no
@@ -37,6 +38,8 @@ mod streams;
 mod supervisor;
 
 pub mod config;
+#[cfg(target_os = "linux")]
+pub mod runner;
 
 pub use allow::{AllowRule, AllowRuleError, Allowlist};
 pub use config::Config;

@@ -19,6 +19,8 @@ use tidegate_supervisor::{Config, Phase, Supervisor};
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() {
+    #[cfg(target_os = "linux")]
+    tidegate_supervisor::runner::enter();
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logs::init(cli.verbose);

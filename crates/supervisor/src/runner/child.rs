@@ -1,0 +1,147 @@
+//! A process that this one has started and has to reap.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::ready;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By itself, with a code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+impl Ending {
+    fn of(status: &WaitIdStatus) -> Self {
+        status.terminating_signal().map_or_else(
+            || Self::Code(status.exit_status().unwrap_or_default()),
+            Self::Signal,
+        )
+    }
+}
+
+/// The processes that somebody here waits for: nobody else may reap them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Children(Arc<Mutex<HashSet<i32>>>);
+
+impl Children {
+    /// Starts a process and takes on the duty to reap it.
+    pub(super) fn spawn(&self, command: &mut std::process::Command) -> io::Result<Child> {
+        // Held across the start: a process that ends at once is known before it can be found.
+        let mut pids = self.lock();
+        let pid = Pid::from_child(&command.spawn()?);
+        pids.insert(pid.as_raw_pid());
+        drop(pids);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Child {
+            pid,
+            pidfd,
+            ready: None,
+            reaped: false,
+            children: self.clone(),
+        })
+    }
+
+    /// The ids of all of them. While the guard lives, none is started.
+    pub(super) fn lock(&self) -> MutexGuard<'_, HashSet<i32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A process and the duty to reap it.
+///
+/// Until it is reaped its id, and that of the group it leads, mean nobody else.
+#[derive(Debug)]
+pub(super) struct Child {
+    pid: Pid,
+    pidfd: OwnedFd,
+    ready: Option<AsyncFd<OwnedFd>>,
+    reaped: bool,
+    children: Children,
+}
+
+impl Child {
+    /// Waits for its end, and does not reap it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: nothing is lost.
+    pub(super) async fn ended(&mut self) -> io::Result<Ending> {
+        loop {
+            if let Some(ending) = self.look(WaitIdOptions::NOWAIT)? {
+                return Ok(ending);
+            }
+            let mut ready = self.ready()?.readable().await?;
+            ready.clear_ready();
+        }
+    }
+
+    /// Waits for its end on this thread, and reaps it: for what takes no longer than a start does.
+    pub(super) fn wait_blocking(mut self) -> io::Result<i32> {
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED)?;
+        self.forget();
+        Ok(status.and_then(|it| it.exit_status()).unwrap_or(-1))
+    }
+
+    /// Reaps it if it has ended.
+    pub(super) fn reap(&mut self) -> Option<Ending> {
+        let ending = self.look(WaitIdOptions::empty()).ok().flatten();
+        if ending.is_some() {
+            self.forget();
+        }
+        ending
+    }
+
+    /// Signals the group that it leads; itself if it does not lead one yet.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        if !self.reaped && kill_process_group(self.pid, signal).is_err() {
+            self.signal(signal);
+        }
+    }
+
+    /// Signals it alone.
+    pub(super) fn signal(&self, signal: Signal) {
+        // It may have ended: then there is nothing to signal.
+        let _ = pidfd_send_signal(&self.pidfd, signal);
+    }
+
+    fn look(&self, options: WaitIdOptions) -> io::Result<Option<Ending>> {
+        let options = options | WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options)?;
+        Ok(status.as_ref().map(Ending::of))
+    }
+
+    fn ready(&mut self) -> io::Result<&AsyncFd<OwnedFd>> {
+        if self.ready.is_none() {
+            let pidfd = self.pidfd.try_clone()?;
+            self.ready = Some(ready::watch(pidfd, Interest::READABLE)?);
+        }
+        Ok(self.ready.as_ref().expect("set above"))
+    }
+
+    fn forget(&mut self) {
+        self.reaped = true;
+        self.children.lock().remove(&self.pid.as_raw_pid());
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.reaped && self.reap().is_none() {
+            // Given up: whoever reaps orphans takes it from here.
+            self.forget();
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The scope with cgroups: a command's tree is what is in a cgroup of its own.
+//!
+//! ```text
+//!  our own cgroup
+//!  └── tidegate-4b1f…      one for each supervisor, locked while it lives
+//!      ├── exec-17         a command that runs
+//!      └── exec-9  (ended) what a command has left behind when it ended by itself
+//! ```
+
+mod group;
+mod home;
+mod mount;
+pub(in crate::runner) mod probe;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::process::Signal;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Instant, sleep_until};
+
+use self::group::Group;
+pub(in crate::runner) use self::home::{Home, end_abandoned};
+use super::{AFTER_KILL, Manner, Step};
+use crate::runner::child::{Child, Children};
+use crate::runner::door::{self, Role};
+use crate::runner::ready;
+
+/// The members of a cgroup.
+#[derive(Debug)]
+pub(in crate::runner) struct Tree {
+    child: Child,
+    group: Group,
+    /// Becomes ready when the cgroup gains its first member or loses its last.
+    events: AsyncFd<OwnedFd>,
+    home: Arc<Home>,
+    ended: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// TERM was sent.
+    Asking {
+        until: Instant,
+    },
+    /// The cgroup was killed.
+    Killing {
+        until: Instant,
+    },
+}
+
+impl Tree {
+    /// Starts a launcher that listens on `launcher`. It has to enter what the returned file is.
+    pub(in crate::runner) fn start(
+        children: &Children,
+        binary: &Path,
+        home: &Arc<Home>,
+        launcher: OwnedFd,
+    ) -> io::Result<(Self, File)> {
+        let group = home.create_exec()?;
+        let started = (|| {
+            let procs = group.procs()?;
+            let events = ready::watch(group.events()?.into(), Interest::PRIORITY)?;
+            let mut command = door::command(binary, Role::Launcher, None, launcher);
+            Ok((children.spawn(&mut command)?, events, procs))
+        })();
+        let (child, events, procs) = started.inspect_err(|_: &io::Error| group.remove())?;
+        let tree = Self {
+            child,
+            group,
+            events,
+            home: Arc::clone(home),
+            ended: false,
+            phase: Phase::Running,
+        };
+        Ok((tree, procs))
+    }
+
+    pub(super) async fn next(&mut self) -> Step {
+        loop {
+            if self.ended && self.phase != Phase::Running && !self.group.is_populated() {
+                return self.gone(0);
+            }
+            let until = match self.phase {
+                Phase::Running => None,
+                Phase::Asking { until } | Phase::Killing { until } => Some(until),
+            };
+            tokio::select! {
+                ending = self.child.ended(), if !self.ended => {
+                    self.ended = true;
+                    // An error says that there is no such child: nobody will ever know more.
+                    let unknown = crate::runner::child::Ending::Signal(Signal::KILL.as_raw());
+                    return Step::Ended(ending.unwrap_or(unknown));
+                }
+                changed = self.events.ready(Interest::PRIORITY), if self.ended => {
+                    if let Ok(mut changed) = changed {
+                        changed.clear_ready();
+                    }
+                }
+                () = sleep(until), if until.is_some() => {
+                    if let Some(step) = self.late() {
+                        return step;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The time of a phase is over.
+    fn late(&mut self) -> Option<Step> {
+        if let Phase::Killing { .. } = self.phase {
+            let leftover = self.group.members();
+            return Some(self.gone(leftover));
+        }
+        self.group.kill();
+        // It may not have come to the cgroup yet.
+        self.child.signal(Signal::KILL);
+        self.phase = Phase::Killing {
+            until: Instant::now() + AFTER_KILL,
+        };
+        None
+    }
+
+    /// Waits for one that could not be killed, if it is such a one.
+    pub(super) async fn bury(mut self) {
+        if !self.ended {
+            let _ = self.child.ended().await;
+            self.child.reap();
+            self.group.remove();
+        }
+    }
+
+    fn gone(&mut self, leftover: u32) -> Step {
+        self.child.reap();
+        self.group.remove();
+        Step::Gone { leftover }
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        self.child.signal_group(signal);
+    }
+
+    pub(super) fn end(&mut self, manner: Manner) {
+        if !manner.grace.is_zero() {
+            for signal in manner.signals() {
+                self.signal(*signal);
+            }
+        }
+        self.phase = Phase::Asking {
+            until: Instant::now() + manner.grace,
+        };
+    }
+
+    pub(super) fn leave(mut self) {
+        self.group.mark_ended();
+        self.child.reap();
+        self.home.left_behind(self.group);
+    }
+}
+
+async fn sleep(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,242 @@
+//! The start of a command: from what was asked for to a tree with somebody who minds it.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use tidegate_lifecycle::exec::{Command, Output};
+use tokio::net::UnixStream;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::error::StartError;
+use super::events::Events;
+use super::inner::{Inner, Means};
+use super::launch::{self, Request};
+use super::minder::{Holder, Minder, Terms};
+use super::output::Source;
+use super::progress::Progress;
+use super::running::{Control, Running};
+use super::scope::{Manner, Step, Tree, cgroup, reaper};
+use super::stdin::Stdin;
+use super::streams::Streams;
+
+/// Signals that may wait to be sent.
+const SIGNALS: usize = 64;
+
+/// A command that is being started.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) inner: Arc<Inner>,
+    pub(super) command: Command,
+    pub(super) place: OwnedSemaphorePermit,
+}
+
+/// A launcher that waits to be told what to become.
+#[derive(Debug)]
+struct Prepared {
+    streams: Streams,
+    tree: Tree,
+    holder: Holder,
+    launcher: UnixStream,
+    request: Request,
+    files: Vec<OwnedFd>,
+}
+
+impl Start {
+    /// Starts the command, hands it over, and minds it until its tree is done with.
+    ///
+    /// If nobody waits for it any more, it is ended.
+    pub(super) async fn run(self, mut tell: oneshot::Sender<Result<Running, StartError>>) {
+        let mut prepared = match self.prepare() {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let _ = tell.send(Err(StartError::own(&error)));
+                return;
+            }
+        };
+        let launched = tokio::select! {
+            launched = self.launch(&mut prepared) => launched,
+            () = tell.closed() => Err(StartError::Stopping),
+            () = self.inner.stop.cancelled() => Err(StartError::Stopping),
+        };
+        if let Err(error) = launched {
+            drop(self.place);
+            let _ = tell.send(Err(error));
+            return clear_away(prepared.tree, prepared.holder).await;
+        }
+        let stop = self.inner.stop.clone();
+        let (running, minder) = self.hand_over(prepared);
+        // Dropped if nobody waits: the minder hears of that.
+        let _ = tell.send(Ok(running));
+        minder.run(stop).await;
+    }
+
+    /// Everything up to a launcher that listens.
+    fn prepare(&self) -> io::Result<Prepared> {
+        let (streams, theirs) = Streams::open(self.command.terminal)?;
+        let (launcher, its_end) = UnixStream::pair()?;
+        let its_end = its_end.into_std()?;
+        its_end.set_nonblocking(false)?;
+        let mut files = Vec::new();
+        let (tree, holder) = self.plant(its_end.into(), &streams, &mut files)?;
+        files.extend(theirs);
+        Ok(Prepared {
+            request: self.request(&tree),
+            streams,
+            tree,
+            holder,
+            launcher,
+            files,
+        })
+    }
+
+    /// Starts a launcher in a tree of its own.
+    fn plant(
+        &self,
+        launcher: OwnedFd,
+        streams: &Streams,
+        files: &mut Vec<OwnedFd>,
+    ) -> io::Result<(Tree, Holder)> {
+        let Inner {
+            children, binary, ..
+        } = &*self.inner;
+        let input = streams.input.file();
+        let input: Option<BorrowedFd<'_>> = input.as_ref().map(|file| file.as_fd());
+        let input = input.filter(|_| streams.terminal.is_none());
+        match &self.inner.means {
+            Means::Cgroups { home, watcher } => {
+                let number = watcher.watch(input)?;
+                let holder = Holder::Watcher(Arc::clone(watcher), number);
+                match cgroup::Tree::start(children, binary, home, launcher) {
+                    Ok((tree, procs)) => {
+                        files.push(procs.into());
+                        Ok((Tree::Cgroup(tree), holder))
+                    }
+                    Err(error) => {
+                        watcher.release(number);
+                        Err(error)
+                    }
+                }
+            }
+            Means::Reapers => {
+                let setup = reaper::Setup {
+                    manner: self.manner(),
+                    kill_background: self.command.kill_background,
+                    input,
+                };
+                let tree = reaper::Tree::start(children, binary, launcher, setup)?;
+                Ok((Tree::Reaper(tree), Holder::Reaper))
+            }
+        }
+    }
+
+    async fn launch(&self, prepared: &mut Prepared) -> Result<(), StartError> {
+        let files: Vec<_> = prepared.files.iter().map(|file| file.as_fd()).collect();
+        let told = launch::tell(&mut prepared.launcher, &prepared.request, &files).await;
+        // Ours would keep the pipes open.
+        prepared.files.clear();
+        let outcome = match told {
+            Ok(()) => launch::outcome(&mut prepared.launcher).await,
+            Err(error) => Err(error),
+        };
+        let workdir = prepared.request.workdir.as_deref();
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(failure)) => Err(StartError::launch(failure, &self.command, workdir)),
+            Err(error) => Err(self.unheard(&mut prepared.tree, error).await),
+        }
+    }
+
+    /// What it means that a launcher has said nothing.
+    async fn unheard(&self, tree: &mut Tree, error: io::Error) -> StartError {
+        let unstarted = match tree {
+            Tree::Cgroup(_) => None,
+            Tree::Reaper(tree) => tree.spawn_error().await,
+        };
+        StartError::own(&unstarted.map_or(error, io::Error::from_raw_os_error))
+    }
+
+    fn request(&self, tree: &Tree) -> Request {
+        let command = &self.command;
+        let config = &self.inner.config;
+        Request {
+            argv: command.argv.clone(),
+            environment: super::environment::complete(&config.base_environment, command),
+            workdir: command.workdir.clone().or_else(|| config.workdir.clone()),
+            terminal: command.terminal.is_some(),
+            cgroup: matches!(tree, Tree::Cgroup(_)),
+            dies_with_parent: matches!(tree, Tree::Reaper(_)),
+        }
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            grace: self
+                .command
+                .kill_grace
+                .unwrap_or(self.inner.config.kill_grace),
+            hangup: self.command.terminal.is_some(),
+        }
+    }
+
+    /// The two sides of a command that runs: its caller's, and its minder's.
+    fn hand_over(self, prepared: Prepared) -> (Running, Minder) {
+        let Prepared {
+            streams,
+            tree,
+            holder,
+            ..
+        } = prepared;
+        let progress = Arc::new(Progress::default());
+        let (signals, waiting) = mpsc::channel(SIGNALS);
+        let limits = [self.command.stdout_limit, self.command.stderr_limit];
+        let outputs = streams.outputs.iter().zip(limits).zip(Output::BOTH);
+        let sources = outputs.map(|((pipe, limit), output)| {
+            let drains = self.inner.drains.clone();
+            let (pipe, progress) = (Arc::clone(pipe), Arc::clone(&progress));
+            (
+                output,
+                Source::new(pipe, limit, drains, Handle::current(), progress),
+            )
+        });
+        let running = Running {
+            control: Control {
+                scope: tree.scope(),
+                terminal: streams.terminal.clone(),
+                signals,
+                progress: Arc::clone(&progress),
+            },
+            stdin: Stdin::new(Arc::clone(&streams.input), Arc::clone(&progress)),
+            events: Events::new(sources, tree.scope(), Arc::clone(&progress)),
+        };
+        let minder = Minder {
+            tree,
+            terms: Terms {
+                timeout: self.command.timeout,
+                manner: self.manner(),
+                kill_background: self.command.kill_background,
+            },
+            started: Instant::now(),
+            signals: waiting,
+            terminal: streams.terminal,
+            pipes: streams.outputs,
+            inlet: streams.input,
+            holder,
+            progress,
+            place: Some(self.place),
+        };
+        (running, minder)
+    }
+}
+
+/// Ends a launcher that has not become a command, and all that is with it.
+async fn clear_away(mut tree: Tree, holder: Holder) {
+    tree.end(Manner::KILL);
+    while let Step::Ended(_) = tree.next().await {}
+    if let Holder::Watcher(watcher, number) = holder {
+        watcher.release(number);
+    }
+    tree.bury().await;
+}
