@@ -285,7 +285,7 @@ mod tests {
             (
                 "environment",
                 Command {
-                    environment: vec![("A".to_owned(), long.clone())],
+                    environment: vec![("A".to_owned(), long)],
                     ..command()
                 },
             ),

@@ -16,6 +16,7 @@ fn rich(origin: Origin, reason: Reason) -> End {
     End {
         hops: vec![HopName::new("sup"), HopName::new("gw0")],
         retry_after: Some(Duration::from_millis(1500)),
+        exit_code: Some(-3),
         ..End::new(origin, reason, "100 % of «it» failed\nbadly").on(ChannelId::new("c-1"))
     }
 }
