@@ -22,3 +22,6 @@ pub use self::hop::Hop;
 pub use self::kind::Kind;
 pub use self::result::{Exit, ExitReason, KillScope, Output, Summary};
 pub use self::state::{Input, State, Violation};
+
+#[cfg(test)]
+mod tests;

@@ -165,7 +165,8 @@ impl<L: Party> Joint<L> {
     /// may be explained counts when nobody has explained it in time.
     pub(crate) fn decide(&mut self, now: Instant) -> Option<Box<Ending>> {
         let patience = &self.patience;
-        let outlasted = |news: &mut Box<Ending>| patience.as_ref().is_some_and(|it| it.outlasts(news));
+        let outlasted =
+            |news: &mut Box<Ending>| patience.as_ref().is_some_and(|it| it.outlasts(news));
         let _ = self.ending.take_if(outlasted);
         if let Some(ending) = self.ending.take() {
             self.patience = None;

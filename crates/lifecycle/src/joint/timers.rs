@@ -52,7 +52,11 @@ impl Timers {
     }
 
     /// The first deadline that has passed, with a sentence about it.
-    pub(crate) fn expired<L: Party>(&self, legs: &[L; 2], now: Instant) -> Option<(Reason, String)> {
+    pub(crate) fn expired<L: Party>(
+        &self,
+        legs: &[L; 2],
+        now: Instant,
+    ) -> Option<(Reason, String)> {
         let candidates = [
             (Reason::OperationTimeout, self.operation),
             (Reason::WriteStalled, self.write_stall()),
@@ -83,7 +87,12 @@ impl Timers {
     }
 
     /// Whether a keepalive towards `side` is due; if so the next one is counted from `now`.
-    pub(crate) fn take_keepalive<L: Party>(&mut self, side: Side, legs: &[L; 2], now: Instant) -> bool {
+    pub(crate) fn take_keepalive<L: Party>(
+        &mut self,
+        side: Side,
+        legs: &[L; 2],
+        now: Instant,
+    ) -> bool {
         let due = self.keepalive(side, legs).is_some_and(|at| at <= now);
         if due {
             self.spoke[side.index()] = now;

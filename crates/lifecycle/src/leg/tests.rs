@@ -155,7 +155,7 @@ fn matrix(name: &str, new: impl Fn() -> Leg) -> String {
             .iter()
             .map(|happening| answer(leg(), &state, happening))
             .collect();
-        let is_deaf = leg().ended && !answers.contains('[');
+        let is_deaf = leg().voice.has_ended() && !answers.contains('[');
         table += if is_deaf {
             "  everything      ignored\n"
         } else {
@@ -248,7 +248,7 @@ fn describe(leg: &Leg) -> String {
         (leg.fin == OurFin::Withheld, "FIN withheld"),
         (leg.heard_end, "end heard"),
         (leg.concluded, "concluded"),
-        (leg.ended, "ended"),
+        (leg.voice.has_ended(), "ended"),
     ];
     for (is_set, word) in flags {
         if is_set {

@@ -204,7 +204,9 @@ impl Relay {
     /// silent while it has not read what came for it, or while what it sent waits for the target.
     fn legacy_grace(&self) -> Option<Instant> {
         let is_silent = self.leg(Side::Downstream).withholds_fin()
-            && Side::BOTH.into_iter().all(|side| self.joint.is_flushed(side))
+            && Side::BOTH
+                .into_iter()
+                .all(|side| self.joint.is_flushed(side))
             && self.joint.is_listening();
         is_silent.then(|| self.joint.legacy_grace())
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::leg::Orientation;
+use crate::limits::CLOSE_REASON_GRACE;
 
 const DOWN: Side = Side::Downstream;
 const UP: Side = Side::Upstream;
