@@ -11,7 +11,8 @@ use std::fmt::Display;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use mimalloc::MiMalloc;
-use tidegate_daemon::{Settings, Signals, descriptors, logs, systemd};
+use tidegate_daemon::picks::Settings;
+use tidegate_daemon::{Signals, descriptors, logs, systemd};
 use tidegate_supervisor::config::Cli;
 use tidegate_supervisor::{Config, Phase, Supervisor};
 

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidegate_daemon::{ConfigError, Dur, Settings, Size};
+use tidegate_daemon::picks::{ConfigError, Settings};
+use tidegate_daemon::{Dur, Size};
 use tidegate_lifecycle::id::SandboxName;
 use tidegate_lifecycle::redial::Bounds;
 use tidegate_transport::{Proxy, ProxyRules};

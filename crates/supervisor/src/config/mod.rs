@@ -6,7 +6,7 @@ mod merge;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidegate_daemon::{ConfigError, Settings, settings};
+use tidegate_daemon::picks::{self, ConfigError, Settings};
 use tidegate_lifecycle::id::SandboxName;
 use tidegate_lifecycle::limits::{DIAL_TIMEOUT, STOP_GRACE, StreamLimits};
 use tidegate_lifecycle::redial::Bounds;
@@ -96,7 +96,7 @@ impl Config {
     /// [`ConfigError`] names the file, or the key that is missing or cannot be used.
     pub fn load(cli: Cli, settings: &mut Settings<'_>) -> Result<Self, ConfigError> {
         let file = match &cli.config {
-            Some(path) => settings::read_file(path)?,
+            Some(path) => picks::read_file(path)?,
             None => Given::default(),
         };
         let layers = Layers {

@@ -1,7 +1,7 @@
 //! Flags, environment and file, put together.
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use tidegate_daemon::Source;
+use tidegate_daemon::picks::Source;
 
 use super::*;
 
