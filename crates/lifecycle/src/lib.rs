@@ -11,6 +11,7 @@
 //! | [`relay`] | what an event on one leg means for the other, and when a stream is finished |
 //! | [`session`] | what a supervisor's control stream may do next, from both ends |
 //! | [`cause`] | who ended a stream, and why |
+//! | [`loss`] | why, when a neighbour is lost without a word |
 //! | [`capability`] | what two neighbours both understand |
 //! | [`limits`] | every timeout and bound, with its default |
 //! | [`redial`] | when a supervisor tries which gateway again |
@@ -23,6 +24,7 @@ pub mod cause;
 pub mod id;
 pub mod leg;
 pub mod limits;
+pub mod loss;
 pub mod redial;
 pub mod relay;
 pub mod session;

@@ -1,18 +1,21 @@
 //! What arrives on an HTTP/2 stream, as things a tunnel understands.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::HeaderMap;
 use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::relay::Rank;
-use tidegate_transport::{Received, RecvHalf, ResponseHead};
+use tidegate_transport::{Buffered, Received, RecvHalf, ResponseHead};
 use tidegate_wire::frame::{Frame, FrameError, FrameLimit, FrameReader};
 use tidegate_wire::{metadata, status};
 
+use super::held::Held;
 use crate::end::{Opened, Read};
 use crate::loss::{Seat, lost};
+use crate::oversize::OversizeFrames;
 
 /// Credit for framing is given back in pieces of at least this size, or with that for payload.
 const FRAMING: usize = 16 * 1024;
@@ -28,6 +31,13 @@ pub(super) struct Inbound {
     unread: usize,
     /// Window that framing has used up and that is to be given back.
     framing: usize,
+    /// Credit given for bytes that nobody has taken, so that the message they belong to can become
+    /// whole. At most one message's, because the next one is lent only what was paid back.
+    lent: usize,
+    /// What is here of a message that is not whole.
+    held: Held,
+    /// Where frames above the limit of those who promise one are counted.
+    oversize: Option<OversizeFrames>,
 }
 
 #[derive(Debug)]
@@ -46,6 +56,7 @@ impl Inbound {
         recv: RecvHalf,
         mut reader: FrameReader,
         limit: FrameLimit,
+        total: &Arc<Buffered>,
     ) -> Self {
         reader.set_limit(limit);
         Self {
@@ -55,10 +66,18 @@ impl Inbound {
             unread: reader.buffered(),
             reader,
             framing: 0,
+            lent: 0,
+            held: Held::none(total),
+            oversize: None,
         }
     }
 
-    pub(super) fn response(seat: Seat, head: ResponseHead, agreed: Option<Capabilities>) -> Self {
+    pub(super) fn response(
+        seat: Seat,
+        head: ResponseHead,
+        agreed: Option<Capabilities>,
+        total: &Arc<Buffered>,
+    ) -> Self {
         let reader = FrameReader::new(FrameLimit::of(agreed.unwrap_or_default()));
         Self {
             seat,
@@ -67,6 +86,9 @@ impl Inbound {
             agreed,
             unread: 0,
             framing: 0,
+            lent: 0,
+            held: Held::none(total),
+            oversize: None,
         }
     }
 
@@ -74,15 +96,19 @@ impl Inbound {
         matches!(self.source, Source::Ended)
     }
 
-    pub(super) const fn oversize_frames(&self) -> u64 {
-        self.reader.oversize()
+    pub(super) fn count_oversize(&mut self, count: &OversizeFrames) {
+        self.oversize = Some(count.clone());
     }
 
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
         loop {
             match self.reader.next() {
                 Ok(Some(frame)) => return Poll::Ready(self.read(frame)),
-                Ok(None) => self.settle_framing(),
+                Ok(None) => {
+                    self.count_frames();
+                    self.settle_framing();
+                    self.lend();
+                }
                 Err(error) => return Poll::Ready(self.broken(error)),
             }
             let received = match &mut self.source {
@@ -115,7 +141,7 @@ impl Inbound {
 
     /// The other side of the tunnel has taken `bytes`.
     pub(super) fn credit(&mut self, bytes: usize) {
-        let bytes = bytes + std::mem::take(&mut self.framing);
+        let bytes = self.repay(bytes) + std::mem::take(&mut self.framing);
         self.release(bytes);
     }
 
@@ -143,6 +169,7 @@ impl Inbound {
             Frame::Init(_) => Read::Init,
             Frame::Data(data) if data.is_empty() => Read::Empty,
             Frame::Data(data) => {
+                self.held.set(0);
                 self.unread = self.unread.saturating_sub(data.len());
                 Read::Data(data)
             }
@@ -186,11 +213,11 @@ impl Inbound {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
         match self.seat {
-            Seat::GatewayToClient | Seat::GatewayToSupervisor if complete => Read::End,
-            Seat::GatewayToClient | Seat::GatewayToSupervisor => {
+            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } if complete => Read::End,
+            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } => {
                 self.truncated("the stream ended inside a frame")
             }
-            Seat::ClientToGateway | Seat::SupervisorToGateway => {
+            Seat::ClientToGateway | Seat::SupervisorToGateway { .. } => {
                 self.truncated("the stream ended without a status")
             }
         }
@@ -200,8 +227,8 @@ impl Inbound {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
         match self.seat {
-            Seat::GatewayToClient | Seat::GatewayToSupervisor => Read::End,
-            Seat::ClientToGateway | Seat::SupervisorToGateway => {
+            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } => Read::End,
+            Seat::ClientToGateway | Seat::SupervisorToGateway { .. } => {
                 match status::parse(trailers, self.seat.neighbour()) {
                     Ok(()) if complete => Read::End,
                     Ok(()) => self.truncated("the stream ended inside a frame"),
@@ -226,22 +253,52 @@ impl Inbound {
             FrameError::Compressed | FrameError::Malformed => Reason::ProtocolViolation,
         };
         self.reader = FrameReader::new(FrameLimit::Legacy);
+        self.held.set(0);
         if let Source::Open(recv) = std::mem::replace(&mut self.source, Source::Ended) {
             self.source = Source::Broken(recv);
         }
         Read::Violation(reason, error.to_string())
     }
 
+    fn count_frames(&mut self) {
+        let frames = self.reader.take_oversize();
+        if frames > 0
+            && let Some(count) = &self.oversize
+        {
+            count.add(frames);
+        }
+    }
+
     /// Everything that is payload has come out of the reader: what else it was given is framing,
     /// but for the part of a message that is still incomplete.
     fn settle_framing(&mut self) {
         let incomplete = self.reader.buffered();
-        self.framing += self.unread.saturating_sub(incomplete);
+        let framing = self.unread.saturating_sub(incomplete);
+        self.framing += self.repay(framing);
         self.unread = incomplete;
         if self.framing > FRAMING {
             let bytes = std::mem::take(&mut self.framing);
             self.release(bytes);
         }
+    }
+
+    /// A message that must be whole may be larger than the window: gives credit for what is here of
+    /// it, as far as what was lent before was paid back.
+    fn lend(&mut self) {
+        let gathered = self.reader.gathered();
+        self.held.set(gathered);
+        if gathered > self.lent {
+            let bytes = gathered - self.lent;
+            self.lent = gathered;
+            self.release(bytes);
+        }
+    }
+
+    /// Counts `bytes` for which credit is due against what was lent, and returns the rest.
+    fn repay(&mut self, bytes: usize) -> usize {
+        let paid = bytes.min(self.lent);
+        self.lent -= paid;
+        bytes - paid
     }
 
     fn release(&mut self, bytes: usize) {
