@@ -16,7 +16,6 @@
 pub mod admin;
 pub mod descriptors;
 pub mod logs;
-pub mod picks;
 pub mod process;
 pub mod settings;
 pub mod signals;
