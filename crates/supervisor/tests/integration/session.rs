@@ -8,7 +8,9 @@ use http::HeaderMap;
 use tidegate_lifecycle::{End, Origin, Reason};
 use tidegate_supervisor::StopReason;
 use tidegate_supervisor::config::{GatewayUrl, TimeScale};
-use tidegate_testkit::messages::{Empty, FromGateway, FromSupervisor, SessionRejected};
+use tidegate_testkit::messages::{
+    Empty, FromGateway, FromSupervisor, RelayOpen, SessionRejected, TcpTarget,
+};
 use tidegate_testkit::raw_h2::Received;
 use tidegate_wire::status;
 use tonic::Code;
@@ -236,9 +238,17 @@ async fn a_gateway_that_does_not_read_its_control_stream_is_given_up() {
     let mut supervisor = Running::start(config(gateway.address()));
     let mut control = gateway.session().await;
     supervisor.live().await;
-    for index in 0..24 {
-        let channel = format!("{}{index}", "x".repeat(1_000_000));
-        control.ask_for(&channel, "192.0.2.1", 9, 0).await;
+    let open = |index| RelayOpen {
+        channel_id: format!("{}{index}", "x".repeat(1_000_000)),
+        tcp: Some(TcpTarget {
+            host: "192.0.2.1".into(),
+            port: 9,
+        }),
+        ..RelayOpen::default()
+    };
+    let mut asked = 0;
+    while asked < 64 && control.offer(FromGateway::RelayOpen(open(asked))).await {
+        asked += 1;
     }
     gateway.session().await;
     supervisor.live().await;
