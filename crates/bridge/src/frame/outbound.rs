@@ -157,7 +157,7 @@ impl Outbound {
         }
         while let Some(write) = self.commands.pop_front() {
             self.finishing |= write != Write::Keepalive;
-            self.write(&write);
+            self.write(write);
         }
         if self.finishing {
             ready!(self.ledger.poll_empty(cx));
@@ -247,8 +247,13 @@ impl Outbound {
         Poll::Ready(Ok(()))
     }
 
-    fn write(&mut self, write: &Write) {
+    fn write(&mut self, write: Write) {
         match write {
+            Write::FinFrame if self.commands.front() == Some(&Write::EndStream) => {
+                self.commands.pop_front();
+                let fin = Payload::new(vec![frame::half_close()], &self.ledger);
+                self.end_with(|send| send.finish_with(fin));
+            }
             Write::FinFrame => self.message(frame::half_close()),
             Write::Keepalive => self.message(frame::keepalive()),
             Write::EndStream => self.end_with(SendHalf::finish),
