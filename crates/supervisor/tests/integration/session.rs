@@ -250,7 +250,7 @@ async fn a_gateway_that_does_not_read_its_control_stream_is_given_up() {
     while asked < 64 && control.offer(FromGateway::RelayOpen(open(asked))).await {
         asked += 1;
     }
-    gateway.session().await;
+    let _next = gateway.session().await;
     supervisor.live().await;
 }
 
