@@ -1,8 +1,13 @@
 //! Round trips and rates.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use tidegate_client::{Client, Stream};
+use tidegate_testkit::content::Content;
 use tidegate_testkit::socket::Socket;
+
+use crate::world::open;
 
 /// Durations of the same thing, done many times.
 #[derive(Clone, Debug, Default)]
@@ -56,4 +61,54 @@ pub async fn ping_pong(socket: &Socket, message: &[u8], rounds: usize, pause: Du
         tokio::time::sleep(pause).await;
     }
     samples
+}
+
+/// The same on a stream of the SDK.
+///
+/// # Panics
+///
+/// If the stream ends, or returns something else.
+pub async fn ping_pong_on(
+    stream: &mut Stream,
+    message: &[u8],
+    rounds: usize,
+    pause: Duration,
+) -> Samples {
+    let mut samples = Samples::default();
+    for _ in 0..rounds {
+        let begun = Instant::now();
+        stream.send(message).await.expect("the echo is alive");
+        let mut returned = Vec::new();
+        while returned.len() < message.len() {
+            let piece = stream.recv().await.expect("the echo is alive");
+            returned.extend_from_slice(&piece.expect("the echo has more to say"));
+        }
+        assert_eq!(returned, message, "the echo returns what it was sent");
+        samples.push(begun.elapsed());
+        tokio::time::sleep(pause).await;
+    }
+    samples
+}
+
+/// Downloads everything on a stream of `client`'s, checks it, and says how long that took.
+///
+/// # Panics
+///
+/// If something else arrives.
+pub async fn fetch_with(client: &Client, source: SocketAddr, content: Content) -> Duration {
+    let begun = Instant::now();
+    let fetching = async {
+        let mut stream = open(client, source).await?;
+        stream.finish().await?;
+        let mut fetched = Vec::new();
+        while let Some(piece) = stream.recv().await? {
+            fetched.extend_from_slice(&piece);
+        }
+        stream.closed().await?;
+        Ok::<_, tidegate_client::End>(fetched)
+    };
+    let fetched = fetching.await.expect("the download finishes");
+    let took = begun.elapsed();
+    assert!(fetched == content.to_vec(), "it is what was sent");
+    took
 }

@@ -4,6 +4,9 @@ use toml::{Table, Value};
 
 use crate::forward::Via;
 
+/// What a daemon of ours warns of when its peer promises no heartbeats.
+pub const NO_HEARTBEATS: &str = "promises no heartbeats";
+
 /// Everything about a world that is not its topology.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -54,10 +57,11 @@ impl Options {
         self
     }
 
-    /// Starts no supervisor: the test plays it, or starts it later.
+    /// Starts no supervisor: the test plays it, or starts it later. One that it plays may promise no
+    /// heartbeats, which is told.
     pub fn no_supervisor(mut self) -> Self {
         self.no_supervisor = true;
-        self
+        self.expect_warning(NO_HEARTBEATS)
     }
 
     /// Lets gateways and supervisor run on one CPU.

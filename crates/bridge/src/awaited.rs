@@ -138,13 +138,6 @@ impl<I: Cargo> End for Awaited<I> {
         }
     }
 
-    fn oversize_frames(&self) -> u64 {
-        match &self.state {
-            State::Open(end) => end.oversize_frames(),
-            State::Opening(..) | State::Gone => 0,
-        }
-    }
-
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.open().map_or(Poll::Ready(()), |end| end.poll_gone(cx))
     }

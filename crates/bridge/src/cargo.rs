@@ -69,10 +69,12 @@ pub trait Reader: fmt::Debug + Send {
     fn set_limit(&mut self, limit: FrameLimit);
     /// How many bytes have not come out yet.
     fn buffered(&self) -> usize;
+    /// How much is here of a message that cannot be passed on before it is whole.
+    fn gathered(&self) -> usize;
     /// Whether the stream may end here.
     fn is_at_boundary(&self) -> bool;
-    /// How many frames were above 64 KiB.
-    fn oversize(&self) -> u64;
+    /// How many frames were above 64 KiB since the last call.
+    fn take_oversize(&mut self) -> u64;
     /// Begins anew, after an error.
     fn forget(&mut self);
 }

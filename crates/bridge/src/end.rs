@@ -99,11 +99,6 @@ pub trait End {
     /// `bytes` payload bytes that this end had read were taken by the other side, or dropped.
     fn credit(&mut self, bytes: usize);
 
-    /// How many frames the neighbour has sent that no peer with `frame-limit-v1` may send.
-    fn oversize_frames(&self) -> u64 {
-        0
-    }
-
     /// The path beyond the other end is open: tell the neighbour who waits for it.
     fn path_opened(&mut self, _opened: &Opened) {}
 

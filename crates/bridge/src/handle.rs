@@ -31,14 +31,19 @@ pub struct Progress {
     pub stalled: Option<Duration>,
 }
 
-/// The words for a tunnel's state, as [`Handle`] stores them.
-const STATES: [&str; 5] = [
+/// The words for the state of a tunnel that has not ended.
+pub const OPEN_STATES: [&str; 4] = [
     "opening",
     "open",
     "upstream-finished",
     "downstream-finished",
-    "closed",
 ];
+
+/// The words for a tunnel's state, as [`Handle`] stores them.
+const STATES: [&str; 5] = {
+    let [opening, open, upstream, downstream] = OPEN_STATES;
+    [opening, open, upstream, downstream, "closed"]
+};
 
 /// Refers to a tunnel. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -23,6 +23,7 @@ mod frame;
 mod handle;
 mod loss;
 mod machine;
+mod oversize;
 mod pipe;
 mod queue;
 mod socket;
@@ -37,9 +38,10 @@ pub use exec::{
     exec_pipe,
 };
 pub use frame::{FrameEnd, RpcEnd, RpcKind};
-pub use handle::{Handle, Progress};
-pub use loss::{Seat, lost};
+pub use handle::{Handle, OPEN_STATES, Progress};
+pub use loss::{Seat, how_lost, lost};
 pub use machine::{Machine, Taken};
+pub use oversize::OversizeFrames;
 pub use pipe::PipeEnd;
 pub use queue::Queue;
 pub use socket::{Plug, SocketEnd, harden};

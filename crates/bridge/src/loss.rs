@@ -1,6 +1,7 @@
 //! The one place where a lost HTTP/2 stream becomes a cause, by who sits where.
 
 use tidegate_lifecycle::cause::{End, Origin, Reason};
+use tidegate_lifecycle::loss::{Link, Loss};
 use tidegate_lifecycle::relay::Rank;
 use tidegate_transport::{Lost, Reason as Http2Reason};
 
@@ -10,11 +11,17 @@ pub enum Seat {
     /// A gateway that watches a client.
     GatewayToClient,
     /// A gateway that watches a supervisor.
-    GatewayToSupervisor,
+    GatewayToSupervisor {
+        /// Whether its session agreed on heartbeats.
+        liveness: bool,
+    },
     /// A client that watches its gateway.
     ClientToGateway,
     /// A supervisor that watches its gateway.
-    SupervisorToGateway,
+    SupervisorToGateway {
+        /// Whether its session agreed on heartbeats.
+        liveness: bool,
+    },
 }
 
 impl Seat {
@@ -22,9 +29,27 @@ impl Seat {
     pub const fn neighbour(self) -> Origin {
         match self {
             Self::GatewayToClient => Origin::Client,
-            Self::GatewayToSupervisor => Origin::Supervisor,
-            Self::ClientToGateway | Self::SupervisorToGateway => Origin::Gateway,
+            Self::GatewayToSupervisor { .. } => Origin::Supervisor,
+            Self::ClientToGateway | Self::SupervisorToGateway { .. } => Origin::Gateway,
         }
+    }
+
+    /// Whether the stream belongs to a session that agreed on heartbeats.
+    const fn liveness(self) -> bool {
+        match self {
+            Self::GatewayToClient | Self::ClientToGateway => false,
+            Self::GatewayToSupervisor { liveness } | Self::SupervisorToGateway { liveness } => {
+                liveness
+            }
+        }
+    }
+}
+
+/// How the neighbour was lost, for the table of what that means.
+pub const fn how_lost(lost: Lost) -> Loss {
+    match lost {
+        Lost::PingTimeout => Loss::Unanswered,
+        Lost::Reset(_) | Lost::GoAway(_) | Lost::Broken(_) => Loss::Broken,
     }
 }
 
@@ -40,16 +65,23 @@ pub fn lost(seat: Seat, lost: Lost) -> (Rank, End) {
         );
         return (Rank::Typed, end);
     }
+    let reason = how_lost(lost).reason(Link::Stream, seat.liveness());
     let message = format!("the stream to the {who} was lost without an end: {lost}");
-    (
-        Rank::Transport,
-        End::new(who, Reason::TransportLost, message),
-    )
+    (Rank::Transport, End::new(who, reason, message))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SEATS: [Seat; 6] = [
+        Seat::GatewayToClient,
+        Seat::GatewayToSupervisor { liveness: true },
+        Seat::GatewayToSupervisor { liveness: false },
+        Seat::ClientToGateway,
+        Seat::SupervisorToGateway { liveness: true },
+        Seat::SupervisorToGateway { liveness: false },
+    ];
 
     #[test]
     fn only_a_clients_cancel_has_a_meaning_of_its_own() {
@@ -58,18 +90,27 @@ mod tests {
             Http2Reason::NO_ERROR,
             Http2Reason::INTERNAL_ERROR,
         ] {
-            for seat in [
-                Seat::GatewayToClient,
-                Seat::GatewayToSupervisor,
-                Seat::ClientToGateway,
-                Seat::SupervisorToGateway,
-            ] {
+            for seat in SEATS {
                 let (rank, end) = lost(seat, Lost::Reset(reason));
                 let cancel = seat == Seat::GatewayToClient && reason == Http2Reason::CANCEL;
                 assert_eq!(rank == Rank::Typed, cancel);
                 assert_eq!(end.reason == Reason::ClientCancelled, cancel);
+                assert_eq!(end.reason == Reason::TransportLost, !cancel);
                 assert_eq!(end.origin, seat.neighbour());
             }
+        }
+    }
+
+    #[test]
+    fn a_data_connection_that_answers_no_ping_is_a_missing_heartbeat_of_its_session() {
+        for seat in SEATS {
+            let (rank, end) = lost(seat, Lost::PingTimeout);
+            let expected = if seat.liveness() {
+                Reason::HeartbeatTimeout
+            } else {
+                Reason::TransportLost
+            };
+            assert_eq!((rank, end.reason), (Rank::Transport, expected), "{seat:?}");
         }
     }
 }

@@ -31,8 +31,6 @@ pub struct Outcome {
     pub bytes_up: u64,
     /// Payload bytes that the downstream side took.
     pub bytes_down: u64,
-    /// Frames above 64 KiB, from neighbours that promised no limit.
-    pub oversize_frames: u64,
     /// From the making of the tunnel to its end.
     pub duration: Duration,
 }
@@ -265,7 +263,6 @@ where
             ended_by: self.machine.ended_by(),
             bytes_up: progress.bytes_up,
             bytes_down: progress.bytes_down,
-            oversize_frames: self.downstream.oversize_frames() + self.upstream.oversize_frames(),
             duration: now.saturating_duration_since(self.born),
         })
     }

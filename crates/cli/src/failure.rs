@@ -113,7 +113,7 @@ impl Failure {
     pub(crate) fn sentence(&self) -> Option<String> {
         match self {
             Self::End { what, end } => {
-                let hint = remedy::of(end.reason);
+                let hint = remedy::of(end);
                 let gap = if hint.is_empty() { "" } else { " " };
                 Some(format!("cannot {what}: {}.{gap}{hint}", told(end)))
             }
@@ -191,6 +191,20 @@ mod tests {
         assert_eq!(json["error"]["reason"], "SANDBOX_NOT_FOUND");
         assert_eq!(json["error"]["code"], "NOT_FOUND");
         assert_eq!(json["error"]["origin"], "gateway");
+    }
+
+    #[test]
+    fn a_certificate_that_is_missing_is_not_mistaken_for_a_token() {
+        let end = |origin| End::new(origin, Reason::CredentialInvalid, "no");
+        let by_tls = Failure::end("list", end(Origin::Client))
+            .sentence()
+            .unwrap();
+        let by_token = Failure::end("list", end(Origin::Gateway))
+            .sentence()
+            .unwrap();
+        assert!(by_tls.contains("--cert and --key"), "{by_tls}");
+        assert!(!by_tls.contains("--token-file"), "{by_tls}");
+        assert!(by_token.contains("--token-file"), "{by_token}");
     }
 
     #[test]

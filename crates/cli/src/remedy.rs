@@ -1,10 +1,10 @@
 //! What a person can do about an end: one sentence for each reason where there is something.
 
-use tidegate_client::Reason;
+use tidegate_client::{End, Origin, Reason};
 
 /// What to do, or nothing.
-pub(crate) const fn of(reason: Reason) -> &'static str {
-    match reason {
+pub(crate) const fn of(end: &End) -> &'static str {
+    match end.reason {
         Reason::SandboxNotFound => "`tidegate sandboxes` lists those that are known.",
         Reason::NoSession
         | Reason::SupervisorLost
@@ -36,6 +36,13 @@ pub(crate) const fn of(reason: Reason) -> &'static str {
             "Try again later, or raise the limit in the gateway's configuration."
         }
         Reason::LimitResources => "Raise the limit on open files (`ulimit -n`) where it arose.",
+        // No gateway has heard us: it was TLS that failed, and no token was sent.
+        Reason::CredentialInvalid | Reason::CredentialExpired | Reason::CredentialRevoked
+            if matches!(end.origin, Origin::Client) =>
+        {
+            "Give a certificate that the gateway accepts, with its key: --cert and --key, or a context \
+             that has them."
+        }
         Reason::CredentialInvalid | Reason::CredentialExpired | Reason::CredentialRevoked => {
             "Check --cert and --key, or the token in TIDEGATE_TOKEN or --token-file."
         }

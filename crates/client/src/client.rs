@@ -13,7 +13,10 @@ use tidegate_lifecycle::leg::{Leg, Orientation};
 use tidegate_lifecycle::limits::StreamLimits;
 use tidegate_lifecycle::relay::Relay;
 use tidegate_lifecycle::{Capabilities, Target};
-use tidegate_transport::{Buffered, Connection, Endpoint, Pool, PoolError, ResponseHead, SendHalf};
+use tidegate_transport::{
+    Buffered, ConnectError, Connection, CredentialFault, Endpoint, Pool, PoolError, ResponseHead,
+    SendHalf,
+};
 use tidegate_wire::frame::ForwardInit;
 use tidegate_wire::metadata;
 
@@ -37,6 +40,7 @@ struct Shared {
     gateways: Vec<Gateway>,
     current: AtomicUsize,
     token: Option<String>,
+    shows_certificate: bool,
     buffered: Arc<Buffered>,
     hop: HopName,
 }
@@ -63,6 +67,7 @@ impl Client {
                 gateways: gateways.collect(),
                 current: AtomicUsize::new(0),
                 token: config.token.clone(),
+                shows_certificate: config.cert.is_some(),
                 buffered: Buffered::new(),
                 hop: HopName::new("client"),
             }),
@@ -138,7 +143,7 @@ impl Client {
                     self.shared.current.store(index, Ordering::Relaxed);
                     return Ok((connection, &gateway.endpoint));
                 }
-                Err(error) => failure = Some(unreachable(&gateway.endpoint, &error)),
+                Err(error) => failure = Some(self.unreachable(&gateway.endpoint, &error)),
             }
         }
         Err(failure.unwrap_or_else(no_gateway))
@@ -160,7 +165,7 @@ impl Client {
                     self.shared.current.store(index, Ordering::Relaxed);
                     return Ok(opened);
                 }
-                Err(error) => failure = Some(unreachable(&gateway.endpoint, &error)),
+                Err(error) => failure = Some(self.unreachable(&gateway.endpoint, &error)),
             }
         }
         Err(failure.unwrap_or_else(no_gateway))
@@ -174,6 +179,26 @@ impl Client {
         headers
     }
 
+    fn unreachable(&self, endpoint: &Endpoint, error: &PoolError) -> End {
+        let url = endpoint.url();
+        let (origin, reason) = match error {
+            PoolError::Full(_) => (Origin::Gateway, Reason::LimitStreams),
+            PoolError::Connect(error) => (Origin::Client, unconnected(error)),
+            _ => (Origin::Client, Reason::TransportLost),
+        };
+        let message = match reason {
+            Reason::LimitStreams => {
+                format!("cannot open another stream at the gateway {url}: {error}")
+            }
+            Reason::CredentialInvalid if !self.shared.shows_certificate => {
+                let why = chain(error);
+                format!("the gateway {url} asks for a certificate and was shown none: {why}")
+            }
+            _ => format!("cannot reach the gateway {url}: {}", chain(error)),
+        };
+        End::new(origin, reason, message)
+    }
+
     /// The gateways in the order to try them: the one that answered last first.
     fn order(&self) -> impl Iterator<Item = usize> {
         let count = self.shared.gateways.len();
@@ -182,19 +207,13 @@ impl Client {
     }
 }
 
-fn unreachable(endpoint: &Endpoint, error: &PoolError) -> End {
-    let url = endpoint.url();
-    match error {
-        PoolError::Full(_) => End::new(
-            Origin::Gateway,
-            Reason::LimitStreams,
-            format!("cannot open another stream at the gateway {url}: {error}"),
-        ),
-        _ => End::new(
-            Origin::Client,
-            Reason::TransportLost,
-            format!("cannot reach the gateway {url}: {}", chain(error)),
-        ),
+/// What stands between us and a gateway: its opinion of our certificate, or anything else.
+const fn unconnected(error: &ConnectError) -> Reason {
+    match error.credential_fault() {
+        Some(CredentialFault::Expired) => Reason::CredentialExpired,
+        Some(CredentialFault::Revoked) => Reason::CredentialRevoked,
+        Some(CredentialFault::Invalid) => Reason::CredentialInvalid,
+        None => Reason::TransportLost,
     }
 }
 

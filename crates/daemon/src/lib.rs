@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`value`] | durations and sizes as people write them |
-//! | [`settings`] | flags, environment, file and defaults, in this order, and where a value came from |
+//! | [`mod@settings`] | a table of keys: flags, environment, file and defaults, in this order |
 //! | [`admin`] | `/healthz`, `/readyz` and `/metrics` over HTTP |
 //! | [`process`] | the metrics of the process itself |
 //! | [`logs`] | tracing to stderr |
@@ -23,6 +23,6 @@ pub mod systemd;
 pub mod value;
 
 pub use admin::{AdminServer, Health};
-pub use settings::{ConfigError, Settings, Source};
+pub use settings::ConfigError;
 pub use signals::{Hangups, Signals};
 pub use value::{Dur, Size};

@@ -4,8 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-
 /// A duration: a number with `ms`, `s`, `m` or `h`; a bare number is seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dur(pub Duration);
@@ -136,53 +134,6 @@ impl fmt::Display for Size {
     }
 }
 
-impl<'de> Deserialize<'de> for Dur {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer
-            .deserialize_any(TextOrNumber(DURATION))
-            .and_then(parse)
-    }
-}
-
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer
-            .deserialize_any(TextOrNumber(SIZE))
-            .and_then(parse)
-    }
-}
-
-fn parse<T: FromStr<Err = ValueError>, E: de::Error>(text: String) -> Result<T, E> {
-    text.parse().map_err(E::custom)
-}
-
-/// Takes a text, or a bare number, as text.
-struct TextOrNumber(&'static str);
-
-impl Visitor<'_> for TextOrNumber {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
-        Ok(text.to_owned())
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
-        Ok(number.to_string())
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
-        Ok(number.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<String, E> {
-        Ok(number.to_string())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,17 +173,5 @@ mod tests {
         for bad in ["", "1.5MiB", "-1", "1MB", "99999999999GiB"] {
             assert!(bad.parse::<Size>().is_err(), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn files_may_hold_bare_numbers() {
-        #[derive(serde::Deserialize)]
-        struct File {
-            wait: Dur,
-            window: Size,
-        }
-        let file: File = toml::from_str("wait = 2\nwindow = 4096").unwrap();
-        assert_eq!((file.wait, file.window), (Dur::secs(2), Size(4096)));
-        assert!(toml::from_str::<File>("wait = true\nwindow = 1").is_err());
     }
 }

@@ -8,6 +8,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use tidegate_bridge::OPEN_STATES;
 use tidegate_daemon::{Health, process};
 use tidegate_lifecycle::session::GatewayState;
 use tidegate_transport::Shards;
@@ -122,15 +123,18 @@ impl Gauges {
     fn set_streams(&self, state: &State) {
         self.streams.clear();
         for kind in Kind::ALL {
-            let _ = self
-                .streams
-                .get_or_create(&[("kind", kind.as_str()), ("state", "open")]);
+            for state in OPEN_STATES {
+                let labels = [("kind", kind.as_str()), ("state", state)];
+                let _ = self.streams.get_or_create(&labels);
+            }
         }
         for entry in state.streams.all() {
-            let labels = [
-                ("kind", entry.kind().as_str()),
-                ("state", entry.progress().state),
-            ];
+            let word = entry.progress().state;
+            // One that has ended is about to leave the table.
+            if !OPEN_STATES.contains(&word) {
+                continue;
+            }
+            let labels = [("kind", entry.kind().as_str()), ("state", word)];
             self.streams.get_or_create(&labels).inc();
         }
     }

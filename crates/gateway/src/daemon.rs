@@ -8,7 +8,7 @@ use tidegate_daemon::{Hangups, Signals, descriptors, logs, systemd};
 use tidegate_transport::ServerTls;
 use tokio::task::JoinSet;
 
-use crate::config::{Layers, command};
+use crate::config::PROGRAM;
 use crate::{Config, Gateway};
 
 /// Runs the program with these arguments, the program's name first, until a signal ends it.
@@ -17,14 +17,13 @@ use crate::{Config, Gateway};
 ///
 /// When the gateway cannot start. The message is a sentence for a person.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<()> {
-    let flags = command().get_matches_from(args);
-    let layers = Layers::gather(&flags, |name| std::env::var(name).ok())?;
-    let config = Config::read(&layers)?;
-    if flags.get_flag("print-config") {
-        let page = config.print(&layers);
+    let said = PROGRAM.listen(args, |name| std::env::var(name).ok())?;
+    if said.print {
+        let page = PROGRAM.page(&said.layers)?;
         return Ok(std::io::stdout().write_all(page.as_bytes())?);
     }
-    logs::init(flags.get_count("verbose"));
+    let config = Config::read(&said.layers)?;
+    logs::init(said.verbosity);
     descriptors::raise_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -72,6 +72,17 @@ impl Gateway {
     /// [`BindError`] says what stands against it. Nothing is left behind.
     pub async fn bind(config: Config) -> Result<Self, BindError> {
         config.check()?;
+        let directory = directory(&config).await?;
+        Self::bind_to(config, directory).await
+    }
+
+    /// As [`Gateway::bind`], with a directory that others hold too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::bind`].
+    pub async fn bind_to(config: Config, directory: Arc<dyn Directory>) -> Result<Self, BindError> {
+        config.check()?;
         let protection = config.protection()?;
         let (listener, local_addr) =
             bind("listen", &config.listen, |addr| config.check_reach(addr))?;
@@ -84,7 +95,6 @@ impl Gateway {
         };
         let tls = load(protection)?;
         let shards = Arc::new(Shards::new(config.threads.0).map_err(BindError::Threads)?);
-        let directory = directory(&config).await?;
         let state = Arc::new(State::new(config, directory));
         let (routes, health) = routes(Arc::new(Api(Arc::clone(&state)))).await;
         Ok(Self {

@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use tidegate_bridge::OversizeFrames;
 use tidegate_lifecycle::Cause;
 
 use crate::stream::Kind;
@@ -44,13 +47,29 @@ impl MetricConstructor<Histogram> for OpenSeconds {
     }
 }
 
+/// What the streams count themselves.
+#[derive(Debug)]
+struct Oversize(OversizeFrames);
+
+impl Collector for Oversize {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let count = ConstCounter::new(self.0.get());
+        let (name, help) = (
+            "tidegate_legacy_oversize_frames",
+            "Frames above 64 KiB from peers that promised no limit",
+        );
+        count.encode(encoder.encode_descriptor(name, help, None, count.metric_type())?)
+    }
+}
+
 /// The counters of a gateway.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     opened: Family<Labels<2>, Counter>,
     ended: Family<Labels<3>, Counter>,
     open_seconds: Family<Labels<1>, Histogram, OpenSeconds>,
-    legacy_oversize: Counter,
+    /// Frames above the limit of those who promise one.
+    pub(crate) oversize: OversizeFrames,
     ignored: Counter,
 }
 
@@ -60,7 +79,7 @@ impl Default for Metrics {
             opened: Family::default(),
             ended: Family::default(),
             open_seconds: Family::new_with_constructor(OpenSeconds),
-            legacy_oversize: Counter::default(),
+            oversize: OversizeFrames::default(),
             ignored: Counter::default(),
         }
     }
@@ -84,11 +103,7 @@ impl Metrics {
             "From the request for a stream to its open path, the target's connect included",
             self.open_seconds.clone(),
         );
-        registry.register(
-            "tidegate_legacy_oversize_frames",
-            "Frames above 64 KiB from peers that promised no limit",
-            self.legacy_oversize.clone(),
-        );
+        registry.register_collector(Box::new(Oversize(self.oversize.clone())));
         registry.register(
             "tidegate_control_messages_ignored",
             "Messages of supervisors that were unknown, or about a relay of nobody",
@@ -122,11 +137,6 @@ impl Metrics {
             ("origin", origin),
         ];
         self.ended.get_or_create(&labels).inc();
-    }
-
-    /// A peer sent frames above the limit of those who promise one.
-    pub(crate) fn oversize(&self, frames: u64) {
-        self.legacy_oversize.inc_by(frames);
     }
 
     /// A supervisor said something that means nothing here.

@@ -70,6 +70,9 @@ impl fmt::Display for Capability {
 pub struct Capabilities(u16);
 
 impl Capabilities {
+    /// How many different sets there are.
+    pub const COUNT: usize = 1 << Capability::ALL.len();
+
     /// What a legacy peer offers.
     pub const NONE: Self = Self(0);
 
@@ -121,6 +124,11 @@ impl Capabilities {
     /// Whether `one` is in the set.
     pub const fn has(self, one: Capability) -> bool {
         self.0 & one.bit() != 0
+    }
+
+    /// The set's place among all [`Capabilities::COUNT`] of them, for tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
     }
 
     /// The members in a fixed order.

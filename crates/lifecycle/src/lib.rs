@@ -11,6 +11,7 @@
 //! | [`relay`] | what an event on one leg means for the other, and when a stream is finished |
 //! | [`session`] | what a supervisor's control stream may do next, from both ends |
 //! | [`cause`] | who ended a stream, and why |
+//! | [`loss`] | why, when a neighbour is lost without a word |
 //! | [`capability`] | what two neighbours both understand |
 //! | [`exec`] | what a command is, how it ends, and in which order both are said |
 //! | [`limits`] | every timeout and bound, with its default |
@@ -26,6 +27,7 @@ pub mod id;
 mod joint;
 pub mod leg;
 pub mod limits;
+pub mod loss;
 pub mod redial;
 pub mod relay;
 pub mod session;

@@ -9,8 +9,7 @@ use ipnet::IpNet;
 
 /// A range of addresses with a port, a range of ports, or all of them: `10.0.0.0/8:5432`,
 /// `[fd00::/8]:8000-8099`, `192.0.2.7:*`.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowRule {
     net: IpNet,
     ports: RangeInclusive<u16>,
@@ -35,14 +34,6 @@ impl FromStr for AllowRule {
             })
         });
         parsed.ok_or_else(|| AllowRuleError(text.chars().take(64).collect()))
-    }
-}
-
-impl TryFrom<String> for AllowRule {
-    type Error = AllowRuleError;
-
-    fn try_from(text: String) -> Result<Self, AllowRuleError> {
-        text.parse()
     }
 }
 

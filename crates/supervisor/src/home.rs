@@ -28,9 +28,10 @@ impl Home {
         context: Arc<Context>,
         shards: Arc<Shards>,
         gateways: Arc<[Gateway]>,
+        redial: Bounds,
     ) -> Self {
-        let config = &context.config;
-        let schedule = Schedule::new(gateways.len(), config.redial, config.time_scale);
+        let scale = context.config.time_scale.0;
+        let schedule = Schedule::new(gateways.len(), redial, scale);
         Self {
             context,
             shards,

@@ -7,12 +7,13 @@
 //! | 2 | a flag, the configuration or a file cannot be used |
 
 use std::fmt::Display;
+use std::io::Write as _;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 use mimalloc::MiMalloc;
-use tidegate_daemon::{Settings, Signals, descriptors, logs, systemd};
-use tidegate_supervisor::config::Cli;
+use tidegate_daemon::settings::Layers;
+use tidegate_daemon::{Signals, descriptors, logs, systemd};
+use tidegate_supervisor::config::PROGRAM;
 use tidegate_supervisor::{Config, Phase, Supervisor};
 
 #[global_allocator]
@@ -21,10 +22,14 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() {
     #[cfg(target_os = "linux")]
     tidegate_supervisor::runner::enter();
-    let matches = Cli::command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    logs::init(cli.verbose);
-    let config = Config::load(cli, &mut Settings::new(&matches)).unwrap_or_else(|e| refuse(e));
+    let said = PROGRAM.listen(std::env::args_os(), |name| std::env::var(name).ok());
+    let said = said.unwrap_or_else(|error| refuse(error));
+    if said.print {
+        print(&said.layers);
+        return;
+    }
+    let config = Config::read(&said.layers).unwrap_or_else(|error| refuse(error));
+    logs::init(said.verbosity);
     descriptors::raise_limit();
     let supervisor = Supervisor::new(config).unwrap_or_else(|error| refuse(error));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -36,9 +41,17 @@ fn main() {
     std::process::exit(code);
 }
 
+/// Writes the whole configuration to stdout.
+fn print(layers: &Layers) {
+    let page = PROGRAM.page(layers).unwrap_or_else(|error| refuse(error));
+    let written = std::io::stdout().write_all(page.as_bytes());
+    written.unwrap_or_else(|error| refuse(error));
+}
+
 /// Says what cannot be used, and exits.
 fn refuse(error: impl Display) -> ! {
-    Cli::command()
+    PROGRAM
+        .command()
         .error(ErrorKind::ValueValidation, error)
         .exit()
 }

@@ -26,7 +26,7 @@ pub(crate) async fn watch(context: &Context) {
 
 /// Why a new stream is refused, if the process holds as much as it may.
 pub(crate) fn refusal(context: &Context) -> Option<End> {
-    (context.buffered.get() >= context.config.max_buffered).then(|| {
+    (context.buffered.get() >= context.config.max_buffered.bytes()).then(|| {
         let message = "the supervisor buffers as much as it may: try again when other streams have \
                        been read";
         End::new(Origin::Supervisor, Reason::LimitMemory, message)
@@ -34,12 +34,12 @@ pub(crate) fn refusal(context: &Context) -> Option<End> {
 }
 
 fn relieve(context: &Context) {
-    let limit = context.config.max_buffered;
+    let limit = context.config.max_buffered.bytes();
     let excess = context.buffered.get().saturating_sub(limit + limit / 2);
     if excess == 0 {
         return;
     }
-    let per_stream = usize::try_from(context.config.stream_window).unwrap_or(usize::MAX);
+    let per_stream = context.config.stream_window.bytes();
     for handle in context
         .streams
         .stalled_longest(excess.div_ceil(per_stream.max(1)))

@@ -11,8 +11,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
+use tidegate_bridge::OPEN_STATES;
 use tidegate_daemon::process;
 use tidegate_lifecycle::Cause;
+use tidegate_lifecycle::session::GatewayState;
 use tidegate_transport::Buffered;
 
 use crate::streams::{Kind, Streams};
@@ -22,7 +24,7 @@ const ROUTE: &str = "target";
 /// Where those lead that ended before there was a stream.
 const NO_ROUTE: &str = "none";
 
-const SESSION_STATES: [&str; 2] = ["live", "draining"];
+const SESSION_STATES: [GatewayState; 2] = [GatewayState::Live, GatewayState::DrainOnly];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SessionLabels {
@@ -55,7 +57,7 @@ pub(crate) struct Metrics {
     opened: Family<OpenedLabels, Counter>,
     ended: Family<EndedLabels, Counter>,
     open_seconds: Family<RouteLabels, Histogram, fn() -> Histogram>,
-    unknown_messages: Counter,
+    ignored: Counter,
 }
 
 impl Metrics {
@@ -66,7 +68,7 @@ impl Metrics {
             opened: Family::default(),
             ended: Family::default(),
             open_seconds: Family::new_with_constructor(open_seconds),
-            unknown_messages: Counter::default(),
+            ignored: Counter::default(),
         };
         metrics.register();
         metrics.no_session();
@@ -102,9 +104,9 @@ impl Metrics {
         );
         add(
             registry,
-            "unknown_messages",
-            "Control messages that only a newer supervisor understands",
-            self.unknown_messages.clone(),
+            "control_messages_ignored",
+            "Messages of gateways that were unknown, or about a stream that is not here",
+            self.ignored.clone(),
         );
         registry.register_with_unit(
             "stream_open",
@@ -115,14 +117,15 @@ impl Metrics {
     }
 
     /// A session stands, in `state`.
-    pub(crate) fn session(&self, state: &'static str) {
+    pub(crate) fn session(&self, state: GatewayState) {
         self.no_session();
+        let state = state.as_str();
         self.sessions.get_or_create(&SessionLabels { state }).set(1);
     }
 
     /// No session stands.
     pub(crate) fn no_session(&self) {
-        for state in SESSION_STATES {
+        for state in SESSION_STATES.map(GatewayState::as_str) {
             self.sessions.get_or_create(&SessionLabels { state }).set(0);
         }
     }
@@ -163,8 +166,9 @@ impl Metrics {
             .inc();
     }
 
-    pub(crate) fn unknown_message(&self) {
-        self.unknown_messages.inc();
+    /// A gateway said something that means nothing here.
+    pub(crate) fn ignored(&self) {
+        self.ignored.inc();
     }
 
     /// Everything, as text.
@@ -205,12 +209,7 @@ impl Live {
         let help = "Streams that are open, or being opened";
         let mut family = encoder.encode_descriptor("streams", help, None, zero.metric_type())?;
         for kind in Kind::ALL {
-            for state in [
-                "opening",
-                "open",
-                "upstream-finished",
-                "downstream-finished",
-            ] {
+            for state in OPEN_STATES {
                 let count = counts.get(&(kind, state)).copied().unwrap_or_default();
                 let labels = [("kind", kind.as_str()), ("state", state)];
                 ConstGauge::new(count).encode(family.encode_family(&labels)?)?;
@@ -243,7 +242,8 @@ mod tests {
         let streams = Arc::new(Streams::default());
         let metrics = Metrics::new(Arc::clone(&streams), Buffered::new());
         let _open = streams.enter(Kind::Forward, 9);
-        metrics.session("live");
+        metrics.session(GatewayState::Live);
+        metrics.ignored();
         metrics.opened(Kind::Ssh, Duration::from_millis(3));
         let cause = Cause::Reset {
             origin: Origin::Target,
@@ -257,6 +257,7 @@ mod tests {
             "tidegate_streams_opened_total{kind=\"ssh\",route=\"target\"} 1",
             "tidegate_streams_opened_total{kind=\"forward\",route=\"none\"} 1",
             "tidegate_streams_ended_total{kind=\"forward\",reason=\"TARGET_RESET\",origin=\"target\"} 1",
+            "tidegate_control_messages_ignored_total 1",
             "tidegate_stream_bytes_total{direction=\"upstream\"} 0",
             "tidegate_stream_open_seconds_count{route=\"target\"} 1",
             "tidegate_buffered_bytes 0",

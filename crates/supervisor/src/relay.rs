@@ -16,7 +16,7 @@ use tidegate_lifecycle::id::{ChannelId, SessionId};
 use tidegate_lifecycle::leg::{Leg, Orientation};
 use tidegate_lifecycle::relay::{Rank, Relay as Machine, Side};
 use tidegate_lifecycle::session::RelayOpen;
-use tidegate_lifecycle::{Capabilities, Target};
+use tidegate_lifecycle::{Capabilities, Capability, Target};
 use tidegate_transport::{ResponseHead, SendHalf};
 use tidegate_wire::frame::RelayInit;
 use tokio::sync::mpsc;
@@ -175,7 +175,9 @@ impl Relay {
             capabilities: agreed,
         };
         let downstream = FrameEnd::opened(
-            RpcKind::RelayClient,
+            RpcKind::RelayClient {
+                liveness: self.terms.agreed.has(Capability::SessionLiveness),
+            },
             send,
             head,
             init.encode(),

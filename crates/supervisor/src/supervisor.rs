@@ -4,15 +4,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_daemon::{AdminServer, Health};
+use tidegate_daemon::{AdminServer, ConfigError, Health};
 use tidegate_lifecycle::cause::End;
 use tidegate_lifecycle::id::{InstanceId, SandboxName};
 use tidegate_lifecycle::limits::CLEANUP;
-use tidegate_transport::{ClientTls, Endpoint, EndpointError, Shards, TlsError};
+use tidegate_lifecycle::redial::Bounds;
+use tidegate_transport::{Endpoint, EndpointError, Shards, TlsError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::config::GatewayUrl;
 use crate::context::Context;
 use crate::home::Home;
 use crate::session::Gateway;
@@ -29,12 +31,16 @@ pub struct Supervisor {
     context: Arc<Context>,
     shards: Arc<Shards>,
     gateways: Arc<[Gateway]>,
+    redial: Bounds,
 }
 
 /// Why a supervisor cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// The configuration does not allow it.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A gateway's URL is none.
     #[error(transparent)]
     Gateway(#[from] EndpointError),
@@ -77,12 +83,15 @@ impl Supervisor {
     ///
     /// [`StartError`] says what cannot be used.
     pub fn new(config: Config) -> Result<Self, StartError> {
+        config.check()?;
+        let redial = config.redial()?;
         let gateways = gateways(&config)?;
-        let shards = Shards::new(config.threads).map_err(StartError::Threads)?;
+        let shards = Shards::new(config.threads.0).map_err(StartError::Threads)?;
         Ok(Self {
             context: Context::new(config),
             shards: Arc::new(shards),
             gateways,
+            redial,
         })
     }
 
@@ -138,6 +147,7 @@ impl Supervisor {
             Arc::clone(&self.context),
             Arc::clone(&self.shards),
             Arc::clone(&self.gateways),
+            self.redial,
         );
         let task = self
             .shards
@@ -154,9 +164,9 @@ impl Supervisor {
         let Some(address) = &self.context.config.admin else {
             return Ok(None);
         };
-        let bound = AdminServer::bind(address).await;
+        let bound = AdminServer::bind(&address.to_string()).await;
         bound.map(Some).map_err(|source| StopReason::Admin {
-            address: address.clone(),
+            address: address.to_string(),
             source,
         })
     }
@@ -164,20 +174,15 @@ impl Supervisor {
 
 fn gateways(config: &Config) -> Result<Arc<[Gateway]>, StartError> {
     let endpoints: Vec<Endpoint> = config
-        .gateways
+        .gateway
         .iter()
-        .map(|url| Endpoint::parse(url))
+        .map(GatewayUrl::endpoint)
         .collect::<Result<_, _>>()?;
-    let files = [&config.ca, &config.cert, &config.key].map(Option::as_deref);
-    let uses_tls = endpoints.iter().any(Endpoint::is_tls);
-    let tls = if uses_tls {
-        Some(Arc::new(ClientTls::load(files[0], files[1], files[2])?))
-    } else {
-        None
-    };
+    let tls = config.tls(&endpoints)?;
+    let proxy = config.proxy.rules()?;
     let ready = |endpoint: Endpoint| {
         let endpoint = endpoint
-            .with_proxy(config.proxy.clone())
+            .with_proxy(proxy.clone())
             .with_settings(config.http2())
             .with_connect_timeout(config.scaled(CONNECT_TIMEOUT));
         let endpoint = match &tls {

@@ -20,13 +20,16 @@ pub struct Listener {
     inner: TcpListener,
 }
 
-/// Listens on `addr`, where a restart can listen again at once (SO_REUSEADDR).
+/// Listens on `addr`, where a restart can listen again at once: SO_REUSEADDR, but for Windows, which
+/// lets a restart do that without, and with it lets others share the port.
 ///
 /// # Errors
 ///
 /// What the kernel says: the address is in use, is not ours, or needs a privilege.
 pub fn listen(addr: SocketAddr) -> io::Result<Listener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
+    // On Windows the option means something else: two programs on one port, and no error.
+    #[cfg(not(windows))]
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&addr.into())?;

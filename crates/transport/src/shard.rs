@@ -16,6 +16,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+/// How many tasks a busy thread runs before it looks for what has arrived. A tunnel moves megabytes in
+/// its turn, and a heartbeat should not wait behind many of them.
+const EVENT_INTERVAL: u32 = 16;
+
 /// The threads. Dropping them ends every task on them and waits until they are gone.
 #[derive(Debug)]
 pub struct Shards {
@@ -81,7 +85,10 @@ impl Shards {
 }
 
 fn start(index: usize, stop: CancellationToken) -> io::Result<(Lane, thread::JoinHandle<()>)> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .event_interval(EVENT_INTERVAL)
+        .build()?;
     let lane = Lane {
         handle: runtime.handle().clone(),
         tasks: TaskTracker::new(),

@@ -2,6 +2,8 @@
 
 mod timeout;
 
+use std::sync::OnceLock;
+
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate_lifecycle::Capabilities;
@@ -33,7 +35,13 @@ pub const LANE: HeaderName = HeaderName::from_static("tidegate-lane");
 
 /// Writes a set of capabilities under `name`.
 pub fn set_capabilities(headers: &mut HeaderMap, name: HeaderName, set: Capabilities) {
-    set_text(headers, name, &set.names().join(","));
+    /// Every stream says two sets, and there are few: each is put into words once.
+    static WORDS: [OnceLock<HeaderValue>; Capabilities::COUNT] =
+        [const { OnceLock::new() }; Capabilities::COUNT];
+    let words = WORDS[set.index()].get_or_init(|| {
+        HeaderValue::try_from(set.names().join(",")).unwrap_or(HeaderValue::from_static(""))
+    });
+    headers.insert(name, words.clone());
 }
 
 /// Reads the set of capabilities under `name`; the empty one if there is none.

@@ -8,6 +8,7 @@
 mod api;
 mod caller;
 mod client;
+mod deadline;
 mod list;
 mod open_shell;
 mod operator;

@@ -35,7 +35,16 @@ impl Supervisor {
     ///
     /// If the gateway refuses.
     pub async fn connect(world: &World, capabilities: &[&str]) -> Self {
-        Self::connect_with_data(world, capabilities, world.gateway_address()).await
+        Self::connect_for(world, SANDBOX, capabilities).await
+    }
+
+    /// As [`connect`](Self::connect), for a sandbox of any name.
+    ///
+    /// # Panics
+    ///
+    /// As [`connect`](Self::connect).
+    pub async fn connect_for(world: &World, sandbox: &str, capabilities: &[&str]) -> Self {
+        Self::begin(world, sandbox, capabilities, world.gateway_address()).await
     }
 
     /// As [`connect`](Self::connect), with the relays' connection going to `data`.
@@ -44,8 +53,12 @@ impl Supervisor {
     ///
     /// As [`connect`](Self::connect).
     pub async fn connect_with_data(world: &World, capabilities: &[&str], data: SocketAddr) -> Self {
+        Self::begin(world, SANDBOX, capabilities, data).await
+    }
+
+    async fn begin(world: &World, sandbox: &str, capabilities: &[&str], data: SocketAddr) -> Self {
         let hello = Hello {
-            sandbox_id: SANDBOX.to_owned(),
+            sandbox_id: sandbox.to_owned(),
             instance_id: "raw-supervisor".to_owned(),
             capabilities: owned(capabilities),
             protocol_version: 1,
@@ -106,6 +119,21 @@ impl Supervisor {
             match next(&mut self.inbox).await {
                 Some(FromGateway::Heartbeat(_)) => {}
                 other => return other,
+            }
+        }
+    }
+
+    /// Waits for the gateway's next heartbeat, past anything else.
+    ///
+    /// # Panics
+    ///
+    /// If the session ends, or says nothing for 30 s.
+    pub async fn heartbeat(&mut self) {
+        loop {
+            match next(&mut self.inbox).await {
+                Some(FromGateway::Heartbeat(_)) => return,
+                Some(_) => {}
+                None => panic!("the session has ended"),
             }
         }
     }

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use h2::Reason;
+use tidegate_e2e::measure::fetch_with;
 use tidegate_e2e::raw::{self, Client};
+use tidegate_e2e::world::open;
 use tidegate_e2e::{Forward, Options, Topology, World, every_topology, sized};
 use tidegate_testkit::content::Content;
 use tidegate_testkit::fault_proxy::{Direction, FaultProxy};
 use tidegate_testkit::messages::ForwardFrame;
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Connection, Step, Target};
+use tidegate_testkit::wait::{GENEROUS, within};
 
-use crate::fairness::{fetch, until_blocked};
+use crate::fairness::until_blocked;
 use crate::{MIB, MOMENT};
 
 every_topology! {
@@ -19,6 +22,7 @@ every_topology! {
     fc_04_a_reset_gets_through_a_blocked_stream,
     fc_04_a_cancel_gets_through_a_blocked_stream,
     fc_10_a_stalled_stream_ends_at_both_ends_and_alone,
+    fc_10_a_stalled_upload_ends_at_both_ends_and_alone,
 }
 
 async fn fc_03_cancelled_streams_give_their_window_back(topology: Topology) {
@@ -28,25 +32,27 @@ async fn fc_03_cancelled_streams_give_their_window_back(topology: Topology) {
     let piece = Step::SendContent(Content::new(MIB, 0));
     let unread = Target::start([Step::Read(1), piece, Step::Hold]).unwrap();
     let source = Target::source(content).unwrap();
-    let (download, cancelled) = (world.forward(&source).await, world.forward(&unread).await);
-    let before = fetch(&download, content).await;
+    // All on one connection to the gateway, and so on one of the supervisor's.
+    let client = world.client();
+    let before = fetch_with(&client, source.address(), content).await;
     for _ in 0..sized(250, 500) / AT_ONCE {
-        let mut clients = Vec::new();
+        let mut cancelled = Vec::new();
         for _ in 0..AT_ONCE {
-            let client = cancelled.connect().await;
-            client.write(b"?").await.unwrap();
-            clients.push(client);
+            let mut stream = open(&client, unread.address()).await.unwrap();
+            stream.send(b"?").await.unwrap();
+            cancelled.push(stream);
         }
-        for client in clients {
-            assert_eq!(client.read(1).await.len(), 1);
-            client.reset();
+        for mut stream in cancelled {
+            assert!(stream.recv().await.unwrap().is_some());
+            stream.reset();
         }
     }
-    let after = fetch(&download, content).await;
+    let after = fetch_with(&client, source.address(), content).await;
     assert!(
         after < before * 3 + Duration::from_secs(1),
         "{after:?}, before {before:?}"
     );
+    drop(client);
     world.settle().await;
 }
 
@@ -88,7 +94,6 @@ async fn fc_04_a_cancel_gets_through_a_blocked_stream(topology: Topology) {
 async fn fc_10_a_stalled_stream_ends_at_both_ends_and_alone(topology: Topology) {
     let options = Options::new()
         .client_proxy()
-        .supervisor_proxy()
         .gateway("write_stall_timeout", "1s");
     let world = World::start(topology, options).await;
     let (endless, echo) = (Target::endless().unwrap(), Target::echo().unwrap());
@@ -100,6 +105,37 @@ async fn fc_10_a_stalled_stream_ends_at_both_ends_and_alone(topology: Topology) 
         &endless,
     )
     .await;
+    works(&echoing).await;
+    assert_eq!(world.sessions(), 1);
+    world.settle().await;
+}
+
+/// The same towards the target. The line carries the control stream too, which outlives so short a
+/// standstill.
+async fn fc_10_a_stalled_upload_ends_at_both_ends_and_alone(topology: Topology) {
+    let options = Options::new()
+        .supervisor_proxy()
+        .gateway("write_stall_timeout", "1s");
+    let world = World::start(topology, options).await;
+    let (sink, echo) = (Target::sink().unwrap(), Target::echo().unwrap());
+    let (stalling, echoing) = (world.forward(&sink).await, world.forward(&echo).await);
+    let client = stalling.connect().await;
+    client.write(b"?").await.unwrap();
+    let target = sink.next().await;
+    target.until_read(1).await;
+    world.supervisor_proxy().hold(Direction::Downstream);
+    let refused = client.write_until_refused();
+    let refused = within(GENEROUS, "the gateway to have enough", refused).await;
+    assert_ne!(refused, Ended::Eof);
+    let closed = stalling.closed_of(&client).await;
+    assert_eq!(
+        (&*closed.reason, &*closed.origin),
+        ("WRITE_STALLED", "gateway")
+    );
+    world.supervisor_proxy().pass(Direction::Downstream);
+    let seen = target.until_read_end().await;
+    assert_eq!(seen.read_end, Some(Ended::Reset));
+    drop(client);
     works(&echoing).await;
     assert_eq!(world.sessions(), 1);
     world.settle().await;

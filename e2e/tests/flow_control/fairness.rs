@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tidegate_e2e::measure::ping_pong;
+use tidegate_e2e::measure::{fetch_with, ping_pong, ping_pong_on};
 use tidegate_e2e::world::open;
 use tidegate_e2e::{Forward, Options, Topology, World, every_topology, sized};
 use tidegate_testkit::content::Content;
@@ -15,6 +15,7 @@ use crate::{MIB, MOMENT};
 
 every_topology! {
     fc_01_a_client_that_does_not_read_slows_nobody_else,
+    fc_01_a_stream_that_is_not_read_slows_no_other_on_its_connections,
     fc_06_many_streams_on_one_connection_all_get_on,
 }
 
@@ -48,6 +49,37 @@ async fn fc_01_a_client_that_does_not_read_slows_nobody_else(topology: Topology)
         "the one whose client does not read is blocked"
     );
     drop((a, b));
+    world.settle().await;
+}
+
+/// All on one connection to the gateway, and so on one of the supervisor's.
+async fn fc_01_a_stream_that_is_not_read_slows_no_other_on_its_connections(topology: Topology) {
+    let world = World::start(topology, Options::new()).await;
+    let (endless, echo) = (Target::endless().unwrap(), Target::echo().unwrap());
+    let content = Content::new(sized(32, 100) * MIB, 1);
+    let source = Target::source(content).unwrap();
+    let client = world.client();
+    let alone = fetch_with(&client, source.address(), content).await;
+
+    let mut a = open(&client, endless.address()).await.unwrap();
+    assert!(a.recv().await.unwrap().is_some());
+    let sender = endless.next().await;
+    let blocked_at = until_blocked(&sender).await;
+    let mut b = open(&client, echo.address()).await.unwrap();
+    let (beside, samples) = tokio::join!(
+        fetch_with(&client, source.address(), content),
+        ping_pong_on(&mut b, &[b'.'; 64], 100, Duration::from_millis(5)),
+    );
+    assert!(
+        beside < alone * 3 + Duration::from_secs(1),
+        "{beside:?}, alone {alone:?}"
+    );
+    let p99 = samples.percentile(99);
+    assert!(p99 < Duration::from_millis(500), "{samples:?}");
+    assert_eq!(sender.seen().bytes_written, blocked_at);
+    a.reset();
+    b.reset();
+    drop(client);
     world.settle().await;
 }
 

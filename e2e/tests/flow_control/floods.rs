@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 use h2::Reason;
 use prost::Message;
 use tidegate_e2e::measure::ping_pong;
-use tidegate_e2e::raw::{self, Client};
+use tidegate_e2e::raw::{self, Client, Supervisor};
 use tidegate_e2e::world::open;
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::content::Content;
-use tidegate_testkit::messages::{ForwardFrame, ForwardPayload};
+use tidegate_testkit::messages::{ForwardFrame, ForwardPayload, RelayFrame, RelayPayload};
 use tidegate_testkit::raw_h2::Received;
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
@@ -25,6 +25,7 @@ every_topology! {
     fc_12_large_writes_travel_in_small_frames,
     fc_12_frames_too_large_end_their_stream_or_are_split,
     fc_15_many_small_writes_into_a_stalled_target_are_no_flood,
+    fc_15_small_frames_that_wait_become_few,
     fc_15_many_cancelled_opens_are_no_flood,
 }
 
@@ -179,6 +180,43 @@ async fn fc_15_many_small_writes_into_a_stalled_target_are_no_flood(topology: To
     raw.raw().ping().await.unwrap();
     assert_eq!(world.sessions(), 1);
     drop((beside, local, raw, legacy));
+    world.settle().await;
+}
+
+/// Bytes that must wait are not kept in the pieces that they came in.
+async fn fc_15_small_frames_that_wait_become_few(topology: Topology) {
+    const BULK: usize = 24;
+    const SMALL: usize = 2000;
+    let world = World::start(topology, Options::new().no_supervisor()).await;
+    let mut supervisor = Supervisor::connect(&world, &raw::SESSION).await;
+    let client = Client::connect(&world).await;
+    let mut forward = client
+        .forward("127.0.0.1:7".parse().unwrap(), &raw::STREAM)
+        .await;
+    let (_, mut relay) = supervisor.serve().await;
+    forward.opened().await;
+    // More than the supervisor's window takes, which does not read.
+    for _ in 0..BULK {
+        forward.data(vec![b'x'; 65_536]).await;
+    }
+    for _ in 0..SMALL {
+        forward.data(".").await;
+    }
+    client.raw().ping().await.unwrap();
+    let inbox = relay.opened().await.unwrap();
+    let (mut bytes, mut frames) = (0, 0);
+    while bytes < BULK * 65_536 + SMALL {
+        let Received::Message(message) = within(MOMENT, "data", inbox.next()).await else {
+            panic!("the stream ended after {bytes} bytes");
+        };
+        let frame = RelayFrame::decode(message).unwrap();
+        if let Some(RelayPayload::Data(data)) = frame.payload {
+            bytes += data.len();
+            frames += 1;
+        }
+    }
+    assert!(frames < BULK + SMALL / 10, "{frames} frames");
+    drop((client, forward, relay, supervisor));
     world.settle().await;
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_e2e::measure::ping_pong;
+use tidegate_e2e::measure::{fetch_with, ping_pong_on};
+use tidegate_e2e::world::open;
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::content::Content;
 use tidegate_testkit::fault_proxy::{Direction, FaultProxy};
@@ -25,13 +26,14 @@ async fn fc_02_small_messages_do_not_wait_behind_bulk(topology: Topology) {
     let world = World::start(topology, options).await;
     let content = Content::new(sized(16, 100) * MIB, 2);
     let (source, echo) = (Target::source(content).unwrap(), Target::echo().unwrap());
-    let (download, echoing) = (world.forward(&source).await, world.forward(&echo).await);
+    // All on one connection to the gateway, and so on one of the supervisor's.
+    let client = world.client();
+    let mut pinged = open(&client, echo.address()).await.unwrap();
     for line in [world.client_proxy(), world.supervisor_proxy()] {
         line.delay(Direction::Both, ONE_WAY);
-        let client = echoing.connect().await;
         let (_, samples) = tokio::join!(
-            fetch(&download, content),
-            ping_pong(&client, &[b'.'; 64], 12, Duration::ZERO),
+            fetch_with(&client, source.address(), content),
+            ping_pong_on(&mut pinged, &[b'.'; 64], 12, Duration::ZERO),
         );
         assert!(samples.percentile(50) >= 2 * ONE_WAY, "{samples:?}");
         assert!(
@@ -41,6 +43,8 @@ async fn fc_02_small_messages_do_not_wait_behind_bulk(topology: Topology) {
         line.delay(Direction::Both, Duration::ZERO);
     }
     assert_eq!(world.sessions(), 1);
+    pinged.reset();
+    drop(client);
     world.settle().await;
 }
 

@@ -10,6 +10,7 @@ use tidegate_testkit::messages::{
     ForwardFrame, FromSupervisor, Hello, RelayFrame, RelayInit, SupervisorMessage, path,
 };
 use tidegate_testkit::record::Ended;
+use tidegate_testkit::socket::Socket;
 use tidegate_testkit::target::{BlackHole, Target};
 use tidegate_testkit::wait;
 
@@ -115,7 +116,12 @@ async fn pf_11_a_refused_target_resets_the_client_and_may_come_later(topology: T
     let world = World::start(topology, Options::new()).await;
     let address = Target::echo().unwrap().address();
     let forward = world.forward_to(&address.to_string()).await;
-    let client = forward.connect().await;
+    let client = loop {
+        // It may be reset before we can look.
+        if let Ok(client) = Socket::connect(forward.address()).await {
+            break client;
+        }
+    };
     let _ = client.write(b"0123456789").await; // may meet the reset already
     let seen = wait::within(MOMENT, "the refusal", client.read_to_end()).await;
     assert_eq!((seen.bytes_read, seen.read_end), (0, Some(Ended::Reset)));

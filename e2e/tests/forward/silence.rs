@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate_e2e::measure::ping_pong;
+use bytes::Bytes;
+use tidegate_e2e::measure::{Samples, ping_pong};
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
@@ -14,6 +15,7 @@ every_topology! {
     pf_21_a_half_that_moves_is_not,
     pf_21_an_open_connection_is_not,
     pf_28_small_messages_do_not_wait,
+    pf_28_a_message_in_two_pieces_does_not_wait,
     pf_29_a_silent_connection_lives,
 }
 
@@ -39,6 +41,7 @@ async fn pf_21_a_half_that_never_ends_is_reaped_where_that_is_wanted(topology: T
         (&*closed.reason, &*closed.origin),
         ("HALF_CLOSE_IDLE", "gateway")
     );
+    // It has read FIN, so that only a reset can end its hold.
     target.next().await.until_closed().await;
     drop(client);
     world.settle().await;
@@ -86,6 +89,36 @@ async fn pf_28_small_messages_do_not_wait(topology: Topology) {
     assert!(p99 < Duration::from_millis(200), "{p99:?}");
     let delayed_ack = Duration::from_millis(38)..Duration::from_millis(60);
     assert!(samples.within(delayed_ack) < 20, "{samples:?}");
+    drop(client);
+    world.settle().await;
+}
+
+/// The target answers when it has both halves. With Nagle's algorithm the second one waits until the
+/// first is acknowledged, which a receiver with nothing to say does late.
+async fn pf_28_a_message_in_two_pieces_does_not_wait(topology: Topology) {
+    const ROUNDS: usize = 60;
+    let world = World::start(topology, Options::new()).await;
+    let answer = [
+        Step::Read(64),
+        Step::Send(Bytes::from_static(&[b'.'; 32])),
+        Step::Pause(Duration::from_millis(2)),
+        Step::Send(Bytes::from_static(&[b'.'; 32])),
+    ];
+    let script: Vec<Step> = std::iter::repeat_n(answer, ROUNDS).flatten().collect();
+    let target = Target::start(script).unwrap();
+    let forward = world.forward(&target).await;
+    let client = forward.connect().await;
+    let mut samples = Samples::default();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        client.write(&[b'.'; 32]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        client.write(&[b'.'; 32]).await.unwrap();
+        assert_eq!(client.read(64).await.len(), 64);
+        samples.push(begun.elapsed());
+    }
+    let p50 = samples.percentile(50);
+    assert!(p50 < Duration::from_millis(38), "{samples:?}");
     drop(client);
     world.settle().await;
 }

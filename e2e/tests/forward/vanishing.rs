@@ -33,7 +33,11 @@ async fn pf_19_connections_closed_by_the_client_leave_nothing(topology: Topology
 }
 
 async fn pf_25_clients_that_vanish_while_the_target_is_dialled_leave_nothing(topology: Topology) {
-    let world = World::start(topology, Options::new()).await;
+    // It is not time that ends the dials.
+    let options = Options::new()
+        .gateway("relay_open_timeout", "10m")
+        .supervisor("dial_timeout", "10m");
+    let world = World::start(topology, options).await;
     let hole = BlackHole::open().unwrap();
     let forward = world.forward_to(&hole.address().to_string()).await;
     let mut clients = Vec::new();
@@ -48,6 +52,8 @@ async fn pf_25_clients_that_vanish_while_the_target_is_dialled_leave_nothing(top
         .await;
     clients.into_iter().for_each(Socket::reset);
     world.gateway().until_metric(waiting, 0.0, MOMENT).await;
+    let dialling = "tidegate_streams";
+    world.supervisor().until_metric(dialling, 0.0, MOMENT).await;
     world.settle().await;
 }
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use tidegate_e2e::Forward;
 use tidegate_e2e::forward::{Access, Via};
 use tidegate_testkit::certs::{Authority, CertFiles};
-use tidegate_testkit::process::Process;
+use tidegate_testkit::process::{Process, Signal};
 use tidegate_testkit::target::Target;
-use tidegate_testkit::wait::GENEROUS;
+use tidegate_testkit::wait::{self, GENEROUS};
 
 use crate::parts::{asking, gateway, identity, is_served, protected, supervisor};
 
@@ -71,6 +71,33 @@ async fn a_certificate_that_cannot_be_used_changes_nothing() {
     is_served(address, identity(&authority.ca(), Some(&client))).await;
 }
 
+/// SIGHUP has files read again that nobody could see to have changed, and says what came of it.
+#[tokio::test]
+async fn sighup_has_certificates_read_again() {
+    let (old, new) = (Authority::new().unwrap(), Authority::new().unwrap());
+    let served = old.server().unwrap();
+    let (gateway, address) = gateway(protected(&served, &old)).await;
+    let client = old.client(CLIENT).unwrap();
+    is_served(address, identity(&old.ca(), Some(&client))).await;
+
+    gateway.signal(Signal::HUP);
+    gateway.line("TLS certificates were read again").await;
+    is_served(address, identity(&old.ca(), Some(&client))).await;
+    install(&new.server().unwrap(), &served);
+    gateway.signal(Signal::HUP);
+    let by_new = async || {
+        let asked = Process::spawn(asking(address, identity(&new.ca(), Some(&client)))).unwrap();
+        asked.exit(GENEROUS).await.success()
+    };
+    wait::until_async(GENEROUS, by_new).await.unwrap();
+
+    fs::write(&served.cert, "not a certificate").unwrap();
+    gateway.signal(Signal::HUP);
+    gateway.line("the old ones stay").await;
+    is_served(address, identity(&new.ca(), Some(&client))).await;
+    assert!(gateway.is_running());
+}
+
 #[tokio::test]
 async fn nobody_is_served_without_a_certificate_of_the_right_authority() {
     let (ours, foreign) = (Authority::new().unwrap(), Authority::new().unwrap());
@@ -103,6 +130,12 @@ async fn nobody_is_served_without_a_certificate_of_the_right_authority() {
         );
         let said = asked.stderr().line(|line| line.contains("TLS")).await;
         assert!(said.is_some(), "{case}: {asked}");
+        if case == "no certificate" {
+            let remedy = asked
+                .stderr()
+                .line(|line| line.contains("--cert and --key"));
+            assert!(remedy.await.is_some(), "{asked}");
+        }
     }
     let stranger = identity(&ours.ca(), Some(&foreign.sandbox("box").unwrap()));
     let url = format!("https://{address}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tidegate_e2e::raw::{self, Client, Supervisor};
 use tidegate_e2e::world::open;
 use tidegate_e2e::{Options, Topology, World, every_topology};
-use tidegate_testkit::messages::{FromGateway, RelayOpen};
+use tidegate_testkit::messages::{FromGateway, RelayInit, RelayOpen};
 use tidegate_testkit::target::{BlackHole, Target};
 use tidegate_testkit::wait::{GENEROUS, within};
 use tonic::Code;
@@ -16,6 +16,7 @@ every_topology! {
     ss_09_opens_end_with_the_session_they_wait_for,
     ss_09_opens_end_with_the_supervisor_that_dials,
     ss_10_a_supervisor_that_does_not_answer_is_given_up,
+    a_relay_is_claimed_by_the_session_that_was_asked_and_by_no_other,
     ss_11_a_limit_is_checked_before_the_supervisor_is_woken,
     ss_13_an_open_waits_for_a_supervisor_that_is_starting,
     ss_13_an_open_does_not_wait_for_ever,
@@ -94,6 +95,40 @@ async fn ss_10_a_supervisor_that_does_not_answer_is_given_up(topology: Topology)
         (Code::NotFound, "CHANNEL_UNKNOWN")
     );
     drop((client, forward, supervisor));
+    world.settle().await;
+}
+
+async fn a_relay_is_claimed_by_the_session_that_was_asked_and_by_no_other(topology: Topology) {
+    let world = World::start(topology, Options::new().no_supervisor()).await;
+    let mut supervisor = Supervisor::connect(&world, &raw::SESSION).await;
+    let thief = Supervisor::connect_for(&world, "another", &raw::SESSION).await;
+    let client = Client::connect(&world).await;
+    let mut forward = client
+        .forward("127.0.0.1:7".parse().unwrap(), &raw::STREAM)
+        .await;
+    let asked = supervisor.asked().await;
+    supervisor.succeed(&asked).await;
+    let named = RelayInit {
+        channel_id: asked.channel_id.clone(),
+        capabilities: raw::SESSION.map(str::to_owned).to_vec(),
+        session_id: thief.accepted.session_id.clone(),
+    };
+    let nameless = RelayInit {
+        channel_id: asked.channel_id.clone(),
+        ..RelayInit::default()
+    };
+    for claim in [named, nameless] {
+        let refused = thief.claim_as(claim).await.opened().await.unwrap_err();
+        assert_eq!(
+            (refused.code, &*refused.reason),
+            (Code::NotFound, "CHANNEL_UNKNOWN")
+        );
+    }
+    let mut relay = supervisor.claim(&asked).await;
+    forward.opened().await;
+    relay.data("ours").await;
+    assert_eq!(forward.read(4).await, b"ours");
+    drop((client, forward, relay, supervisor, thief));
     world.settle().await;
 }
 

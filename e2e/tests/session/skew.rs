@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use prost::Message;
+use tidegate_e2e::options::NO_HEARTBEATS;
 use tidegate_e2e::raw::{self, Client, Supervisor};
 use tidegate_e2e::{Options, SANDBOX, Topology, World, every_topology};
 use tidegate_testkit::legacy;
@@ -138,6 +139,7 @@ async fn ss_19_a_supervisor_without_heartbeats_is_left_alone() {
         "{:?}",
         supervisor.events()
     );
+    assert_eq!(world.gateway().logged(NO_HEARTBEATS), 1);
     drop((client, supervisor));
     world.settle().await;
 }
@@ -165,7 +167,8 @@ async fn ss_19_a_gateway_without_heartbeats_is_left_alone() {
         .unwrap();
     assert!(relay.send("word").await);
     assert_eq!(relay.read(4).await, b"word");
-    assert_eq!(supervisor.logged(" WARN "), 0, "{}", supervisor.process());
+    assert_eq!(supervisor.logged(" WARN "), 1, "{}", supervisor.process());
+    assert_eq!(supervisor.logged(NO_HEARTBEATS), 1);
     relay.finish();
     relay.read_to_end().await;
     supervisor.process().terminate();

@@ -15,7 +15,12 @@ every_topology! {
     ss_15_what_does_not_finish_is_ended,
     ss_23_one_reset_stream_takes_no_session_with_it,
     a_gateway_that_stops_says_so_and_the_supervisor_comes_back,
+    a_gateway_that_is_told_twice_waits_for_nobody,
+    a_supervisor_that_is_told_twice_waits_for_nobody,
 }
+
+/// What a daemon logs for each signal to stop.
+const TOLD: &str = "told to stop";
 
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -147,6 +152,55 @@ async fn a_gateway_that_stops_says_so_and_the_supervisor_comes_back(topology: To
     world.until_sessions(2).await;
     echoes(&echoing).await;
     drop(client);
+    world.rebase().await;
+    world.settle().await;
+}
+
+/// The supervisor stands still, so that the gateway cannot part from it as it should.
+async fn a_gateway_that_is_told_twice_waits_for_nobody(topology: Topology) {
+    let options = Options::new()
+        .expect_warning(ENDED)
+        .expect_warning(NONE_YET);
+    let mut world = World::start(topology, options).await;
+    world.supervisor().process().stop();
+    let gateway = world.gateway();
+    gateway.process().terminate();
+    gateway.until_logged(TOLD, 1, MOMENT).await;
+    assert!(gateway.process().is_running(), "{}", gateway.process());
+    gateway.process().interrupt();
+    assert!(gateway.process().exit(MOMENT).await.success());
+    assert_eq!(gateway.logged(TOLD), 2, "{}", gateway.process());
+    assert_eq!(gateway.logged("did not end in time"), 0);
+    world.supervisor().process().resume();
+    world.restart_gateway().await;
+    world.until_sessions(2).await;
+    world.rebase().await;
+    world.settle().await;
+}
+
+async fn a_supervisor_that_is_told_twice_waits_for_nobody(topology: Topology) {
+    let options = Options::new()
+        .supervisor("stop_grace", "10m")
+        .expect_warning("told to stop twice");
+    let mut world = World::start(topology, options).await;
+    let target = Target::echo().unwrap();
+    let forward = world.forward(&target).await;
+    let client = forward.connect().await;
+    client.write(b"x").await.unwrap();
+    assert_eq!(client.read(1).await, b"x");
+    let sdk = world.client();
+    let supervisor = world.take_supervisor();
+    supervisor.process().interrupt();
+    until_draining(&sdk).await;
+    supervisor.process().terminate();
+    assert_eq!(supervisor.process().exit(MOMENT).await.code(), Some(1));
+    assert_eq!(client.read_to_end_soon().await.read_end, Some(Ended::Reset));
+    assert!(!forward.closed_of(&client).await.is_finished());
+    let seen = target.next().await.until_read_end().await;
+    assert_eq!(seen.read_end, Some(Ended::Reset));
+    until_no_session(&sdk).await;
+    drop((client, sdk));
+    world.start_supervisor().await;
     world.rebase().await;
     world.settle().await;
 }

@@ -75,15 +75,19 @@ const fn dialect(kind: RpcKind) -> Dialect {
         RpcKind::ExecServer | RpcKind::ExecClient => Dialect::Client,
         RpcKind::ForwardServer
         | RpcKind::ForwardClient
-        | RpcKind::RelayServer
-        | RpcKind::RelayClient => Dialect::Relay,
+        | RpcKind::RelayServer { .. }
+        | RpcKind::RelayClient { .. } => Dialect::Relay,
     }
 }
 
 /// What arrives here.
 const fn direction(kind: RpcKind) -> Direction {
     match kind {
-        RpcKind::ForwardServer | RpcKind::ExecServer | RpcKind::RelayClient => Direction::Input,
-        RpcKind::ForwardClient | RpcKind::ExecClient | RpcKind::RelayServer => Direction::Event,
+        RpcKind::ForwardServer | RpcKind::ExecServer | RpcKind::RelayClient { .. } => {
+            Direction::Input
+        }
+        RpcKind::ForwardClient | RpcKind::ExecClient | RpcKind::RelayServer { .. } => {
+            Direction::Event
+        }
     }
 }

@@ -62,12 +62,16 @@ impl Reader for ExecReader {
         self.items.buffered()
     }
 
+    fn gathered(&self) -> usize {
+        self.items.gathered()
+    }
+
     fn is_at_boundary(&self) -> bool {
         self.items.is_at_boundary()
     }
 
-    fn oversize(&self) -> u64 {
-        self.items.oversize()
+    fn take_oversize(&mut self) -> u64 {
+        self.items.take_oversize()
     }
 
     fn forget(&mut self) {

@@ -91,12 +91,16 @@ impl Reader for FrameReader {
         self.buffered()
     }
 
+    fn gathered(&self) -> usize {
+        self.gathered()
+    }
+
     fn is_at_boundary(&self) -> bool {
         self.is_at_boundary()
     }
 
-    fn oversize(&self) -> u64 {
-        self.oversize()
+    fn take_oversize(&mut self) -> u64 {
+        self.take_oversize()
     }
 
     fn forget(&mut self) {

@@ -1,20 +1,23 @@
 //! What arrives on an HTTP/2 stream, as things a tunnel understands.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::HeaderMap;
 use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::relay::Rank;
-use tidegate_transport::{Received, RecvHalf, ResponseHead};
+use tidegate_transport::{Buffered, Received, RecvHalf, ResponseHead};
 use tidegate_wire::frame::{FrameError, FrameLimit};
 use tidegate_wire::{metadata, status};
 
 use super::RpcKind;
+use super::held::Held;
 use crate::cargo::{Cargo, Reader as _};
 use crate::end::{Opened, Read};
 use crate::loss::{Seat, lost};
+use crate::oversize::OversizeFrames;
 
 /// Credit for framing is given back in pieces of at least this size, or with that for payload.
 const FRAMING: usize = 16 * 1024;
@@ -29,9 +32,16 @@ pub(super) struct Inbound<I: Cargo> {
     /// Bytes pushed into the reader that have not come out of it as payload.
     unread: usize,
     /// Payload that has come out of it and whose credit is with the other side of the tunnel.
-    lent: usize,
+    passed: usize,
     /// Window that framing has used up and that is to be given back.
     framing: usize,
+    /// Credit given for bytes that nobody has taken, so that the message they belong to can become
+    /// whole. At most one message's, because the next one is lent only what was paid back.
+    lent: usize,
+    /// What is here of a message that is not whole.
+    held: Held,
+    /// Where frames above the limit of those who promise one are counted.
+    oversize: Option<OversizeFrames>,
 }
 
 #[derive(Debug)]
@@ -50,6 +60,7 @@ impl<I: Cargo> Inbound<I> {
         recv: RecvHalf,
         mut reader: I::Reader,
         limit: FrameLimit,
+        total: &Arc<Buffered>,
     ) -> Self {
         reader.set_limit(limit);
         Self {
@@ -58,8 +69,11 @@ impl<I: Cargo> Inbound<I> {
             agreed: None,
             unread: reader.buffered(),
             reader,
-            lent: 0,
+            passed: 0,
             framing: 0,
+            lent: 0,
+            held: Held::none(total),
+            oversize: None,
         }
     }
 
@@ -67,6 +81,7 @@ impl<I: Cargo> Inbound<I> {
         kind: RpcKind,
         head: ResponseHead,
         agreed: Option<Capabilities>,
+        total: &Arc<Buffered>,
     ) -> Self {
         let reader = I::reader(kind, FrameLimit::of(agreed.unwrap_or_default()));
         Self {
@@ -75,8 +90,11 @@ impl<I: Cargo> Inbound<I> {
             reader,
             agreed,
             unread: 0,
-            lent: 0,
+            passed: 0,
             framing: 0,
+            lent: 0,
+            held: Held::none(total),
+            oversize: None,
         }
     }
 
@@ -84,15 +102,19 @@ impl<I: Cargo> Inbound<I> {
         matches!(self.source, Source::Ended)
     }
 
-    pub(super) fn oversize_frames(&self) -> u64 {
-        self.reader.oversize()
+    pub(super) fn count_oversize(&mut self, count: &OversizeFrames) {
+        self.oversize = Some(count.clone());
     }
 
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read<I>> {
         loop {
             match self.reader.next() {
                 Ok(Some(read)) => return Poll::Ready(self.read(read)),
-                Ok(None) => self.settle_framing(),
+                Ok(None) => {
+                    self.count_frames();
+                    self.settle_framing();
+                    self.lend();
+                }
                 Err(error) => return Poll::Ready(self.broken(error)),
             }
             let received = match &mut self.source {
@@ -125,10 +147,10 @@ impl<I: Cargo> Inbound<I> {
 
     /// The other side of the tunnel has taken `bytes`.
     pub(super) fn credit(&mut self, bytes: usize) {
-        let payload = bytes.min(self.lent);
-        self.lent -= payload;
-        let framing = std::mem::take(&mut self.framing);
-        self.release(payload + framing);
+        let payload = bytes.min(self.passed);
+        self.passed -= payload;
+        let bytes = self.repay(payload) + std::mem::take(&mut self.framing);
+        self.release(bytes);
     }
 
     /// Throws away what still arrives; ready when the direction has ended.
@@ -152,8 +174,11 @@ impl<I: Cargo> Inbound<I> {
 
     fn read(&mut self, read: Read<I>) -> Read<I> {
         if let Read::Data(item) = &read {
-            self.unread = self.unread.saturating_sub(item.weight());
-            self.lent += item.weight();
+            self.held.set(0);
+            // What was said before this stream was read here holds none of its window.
+            let held = item.weight().min(self.unread);
+            self.unread -= held;
+            self.passed += held;
         }
         read
     }
@@ -193,11 +218,11 @@ impl<I: Cargo> Inbound<I> {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
         match self.seat {
-            Seat::GatewayToClient | Seat::GatewayToSupervisor if complete => Read::End,
-            Seat::GatewayToClient | Seat::GatewayToSupervisor => {
+            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } if complete => Read::End,
+            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } => {
                 self.truncated("the stream ended inside a frame")
             }
-            Seat::ClientToGateway | Seat::SupervisorToGateway => {
+            Seat::ClientToGateway | Seat::SupervisorToGateway { .. } => {
                 self.truncated("the stream ended without a status")
             }
         }
@@ -207,8 +232,8 @@ impl<I: Cargo> Inbound<I> {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
         match self.seat {
-            Seat::GatewayToClient | Seat::GatewayToSupervisor => Read::End,
-            Seat::ClientToGateway | Seat::SupervisorToGateway => {
+            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } => Read::End,
+            Seat::ClientToGateway | Seat::SupervisorToGateway { .. } => {
                 match status::parse(trailers, self.seat.neighbour()) {
                     Ok(()) if complete => Read::End,
                     Ok(()) => self.truncated("the stream ended inside a frame"),
@@ -233,22 +258,52 @@ impl<I: Cargo> Inbound<I> {
             FrameError::Compressed | FrameError::Malformed => Reason::ProtocolViolation,
         };
         self.reader.forget();
+        self.held.set(0);
         if let Source::Open(recv) = std::mem::replace(&mut self.source, Source::Ended) {
             self.source = Source::Broken(recv);
         }
         Read::Violation(reason, error.to_string())
     }
 
+    fn count_frames(&mut self) {
+        let frames = self.reader.take_oversize();
+        if frames > 0
+            && let Some(count) = &self.oversize
+        {
+            count.add(frames);
+        }
+    }
+
     /// Everything that is payload has come out of the reader: what else it was given is framing,
     /// but for the part of a message that is still incomplete.
     fn settle_framing(&mut self) {
         let incomplete = self.reader.buffered();
-        self.framing += self.unread.saturating_sub(incomplete);
+        let framing = self.unread.saturating_sub(incomplete);
+        self.framing += self.repay(framing);
         self.unread = incomplete;
         if self.framing > FRAMING && !I::WAITS_WITHOUT_PAYLOAD {
             let bytes = std::mem::take(&mut self.framing);
             self.release(bytes);
         }
+    }
+
+    /// A message that must be whole may be larger than the window: gives credit for what is here of
+    /// it, as far as what was lent before was paid back.
+    fn lend(&mut self) {
+        let gathered = self.reader.gathered();
+        self.held.set(gathered);
+        if gathered > self.lent {
+            let bytes = gathered - self.lent;
+            self.lent = gathered;
+            self.release(bytes);
+        }
+    }
+
+    /// Counts `bytes` for which credit is due against what was lent, and returns the rest.
+    fn repay(&mut self, bytes: usize) -> usize {
+        let paid = bytes.min(self.lent);
+        self.lent -= paid;
+        bytes - paid
     }
 
     fn release(&mut self, bytes: usize) {

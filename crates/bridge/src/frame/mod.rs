@@ -2,9 +2,12 @@
 //!
 //! Frames are taken out of the HTTP/2 library as soon as they arrive, because it counts small ones
 //! that wait as a flood. The peer gets its credit back only when the other side of the tunnel has
-//! taken the bytes, so what can wait here is what the stream's window has granted.
+//! taken the bytes, so what can wait here is what the stream's window has granted. A message that
+//! must be whole before it can be passed on is the exception: its sender is lent credit for it, for
+//! one message at a time, and what is held of it counts in the process's sum.
 
 mod bytes;
+mod held;
 mod inbound;
 mod outbound;
 
@@ -24,6 +27,7 @@ use self::outbound::Outbound;
 use crate::cargo::Cargo;
 use crate::end::{End, Opened, Read};
 use crate::loss::Seat;
+use crate::oversize::OversizeFrames;
 
 /// Which RPC a frame stream is, and from where it is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +37,15 @@ pub enum RpcKind {
     /// ForwardTcp, at the client that opened it.
     ForwardClient,
     /// RelayStream, at the gateway that serves it.
-    RelayServer,
+    RelayServer {
+        /// Whether its session agreed on heartbeats.
+        liveness: bool,
+    },
     /// RelayStream, at the supervisor that opened it.
-    RelayClient,
+    RelayClient {
+        /// Whether its session agreed on heartbeats.
+        liveness: bool,
+    },
     /// ExecSandbox or ExecSandboxInteractive, at the gateway that serves it.
     ExecServer,
     /// ExecSandboxInteractive, at the client that opened it.
@@ -47,8 +57,8 @@ impl RpcKind {
         match self {
             Self::ForwardServer | Self::ExecServer => Seat::GatewayToClient,
             Self::ForwardClient | Self::ExecClient => Seat::ClientToGateway,
-            Self::RelayServer => Seat::GatewayToSupervisor,
-            Self::RelayClient => Seat::SupervisorToGateway,
+            Self::RelayServer { liveness } => Seat::GatewayToSupervisor { liveness },
+            Self::RelayClient { liveness } => Seat::SupervisorToGateway { liveness },
         }
     }
 }
@@ -74,7 +84,7 @@ impl<I: Cargo> RpcEnd<I> {
         agreed: Capabilities,
         total: &Arc<Buffered>,
     ) -> Self {
-        let inbound = Inbound::request(kind.seat(), recv, reader, FrameLimit::of(agreed));
+        let inbound = Inbound::request(kind.seat(), recv, reader, FrameLimit::of(agreed), total);
         Self {
             inbound,
             outbound: Outbound::responding(kind, respond, agreed, total),
@@ -93,7 +103,7 @@ impl<I: Cargo> RpcEnd<I> {
         agreed: Option<Capabilities>,
         total: &Arc<Buffered>,
     ) -> Self {
-        let inbound = Inbound::response(kind, head, agreed);
+        let inbound = Inbound::response(kind, head, agreed, total);
         let mut outbound = Outbound::requesting(kind, send, total);
         if !init.is_empty() {
             outbound.message(init);
@@ -105,6 +115,12 @@ impl<I: Cargo> RpcEnd<I> {
     /// client's side.
     pub fn set_header(&mut self, name: http::HeaderName, value: http::HeaderValue) {
         self.outbound.set_header(name, value);
+    }
+
+    /// Adds the frames to `count` that are larger than those of a neighbour which promised a limit,
+    /// as they come.
+    pub fn count_oversize(&mut self, count: &OversizeFrames) {
+        self.inbound.count_oversize(count);
     }
 }
 
@@ -149,10 +165,6 @@ impl<I: Cargo> End for RpcEnd<I> {
 
     fn credit(&mut self, bytes: usize) {
         self.inbound.credit(bytes);
-    }
-
-    fn oversize_frames(&self) -> u64 {
-        self.inbound.oversize_frames()
     }
 
     fn path_opened(&mut self, opened: &Opened) {

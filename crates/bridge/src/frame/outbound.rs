@@ -155,7 +155,7 @@ impl<I: Cargo> Outbound<I> {
         }
         while let Some(write) = self.commands.pop_front() {
             self.finishing |= write != Write::Keepalive;
-            self.write(&write);
+            self.write(write);
         }
         if self.finishing {
             ready!(self.ledger.poll_empty(cx));
@@ -242,8 +242,13 @@ impl<I: Cargo> Outbound<I> {
         Poll::Ready(Ok(()))
     }
 
-    fn write(&mut self, write: &Write) {
+    fn write(&mut self, write: Write) {
         match write {
+            Write::FinFrame if self.commands.front() == Some(&Write::EndStream) => {
+                self.commands.pop_front();
+                let fin = Payload::new(vec![self.queue.fin()], &self.ledger);
+                self.end_with(|send| send.finish_with(fin));
+            }
             Write::FinFrame => self.message(self.queue.fin()),
             Write::Keepalive => self.message(self.queue.keepalive()),
             Write::EndStream => self.end_with(SendHalf::finish),

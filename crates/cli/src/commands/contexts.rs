@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
-use tidegate_client::{Client, Config};
+use tidegate_client::Config;
 
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::{Cell, Console, Style, Table};
-use crate::settings::{Context, Contexts};
+use crate::settings::{Context, Contexts, client_of};
 
 /// Remember gateways by name, with what proves who you are there
 #[derive(Debug, clap::Args)]
@@ -100,12 +100,7 @@ fn check(context: &Context) -> Result<(), Failure> {
         key: context.key.clone(),
         token: None,
     };
-    let remedy = match context.gateway.as_slice() {
-        [] => "Say it with --gateway URL.",
-        [_, ..] => "",
-    };
-    let checked = Client::new(&config).map(|_| ());
-    checked.map_err(|error| Failure::settings(error, remedy))
+    client_of(&config).map(|_| ())
 }
 
 /// Where the file lies, from wherever it will be looked for.

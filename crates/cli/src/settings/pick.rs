@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidegate_client::{Client, Config};
+use tidegate_client::{Client, Config, ConfigError};
 
 use super::DEFAULT_LISTEN;
 use super::file::{Context, Contexts};
@@ -64,7 +64,20 @@ pub(crate) fn config(global: &Global) -> Result<Config, Failure> {
 ///
 /// When a URL, a certificate or a proxy cannot be used.
 pub(crate) fn client_of(config: &Config) -> Result<Client, Failure> {
-    Client::new(config).map_err(|error| Failure::settings(error, ""))
+    Client::new(config).map_err(|error| {
+        let remedy = match &error {
+            ConfigError::NoGateway => "Say it with --gateway URL.",
+            ConfigError::HalfIdentity { .. } => {
+                "They belong together: give both --cert and --key, or have both in the context."
+            }
+            ConfigError::Ignored { .. } => {
+                "Say https:// in --gateway, or leave --ca, --cert and --key (or the context that has \
+                 them) out."
+            }
+            _ => "",
+        };
+        Failure::settings(error, remedy)
+    })
 }
 
 /// Puts together what was said. The file is read only if it can matter.
@@ -275,6 +288,34 @@ mod tests {
             sentence,
             "there is no context \"wrok\". There are: home, work."
         );
+    }
+
+    #[test]
+    fn files_that_would_be_ignored_and_halves_of_a_pair_come_with_a_remedy() {
+        let context = |cert: Option<&str>, key: Option<&str>| Context {
+            gateway: vec!["http://work:1".to_owned()],
+            cert: cert.map(Into::into),
+            key: key.map(Into::into),
+            ..Context::default()
+        };
+        for (context, words) in [
+            (
+                context(Some("c"), Some("k")),
+                ["`cert`", "http://work:1", "https://"],
+            ),
+            (context(Some("c"), None), ["`cert`", "`key`", "--key"]),
+            (context(None, Some("k")), ["`key`", "`cert`", "--cert"]),
+        ] {
+            let contexts = Contexts {
+                current: Some("work".to_owned()),
+                all: BTreeMap::from([("work".to_owned(), context)]),
+            };
+            let config = pick(&Global::default(), &Environment::default(), || Ok(contexts));
+            let sentence = client_of(&config.unwrap()).unwrap_err().sentence().unwrap();
+            for word in words {
+                assert!(sentence.contains(word), "{word} in {sentence}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use tidegate_testkit::content::Content;
-use tidegate_testkit::process::Process;
+use tidegate_testkit::process::{Process, Terminal};
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
 use tidegate_testkit::wait::GENEROUS;
@@ -46,6 +46,51 @@ async fn stdin_is_sent_after_the_target_has_ended() {
     assert!(ended(&process, SOON).await.success(), "{process}");
     let seen = target.next().await.until_read_end().await;
     assert_eq!((seen.bytes_read, seen.read_end), (13, Some(Ended::Eof)));
+}
+
+/// A person who has seen the end does not know that the target waits for theirs.
+#[tokio::test]
+async fn a_terminal_is_sent_until_the_target_ends() {
+    let house = House::new().await;
+    let script = [
+        Step::Read(6),
+        Step::Send("bye\n".into()),
+        Step::Finish,
+        Step::ReadToEnd,
+    ];
+    let target = Target::start(script).unwrap();
+    let (mut terminal, stdin) = Terminal::open().unwrap();
+    let port = target.address().port().to_string();
+    let mut command = house.command(&["connect", SANDBOX, &port]);
+    command.stdin(stdin);
+    let process = Process::spawn(command).unwrap();
+    terminal.type_line("hello").unwrap();
+    assert!(ended(&process, SOON).await.success(), "{process}");
+    assert_eq!(process.stdout().to_string(), "bye\n");
+    assert_eq!(process.stderr().to_string(), "");
+    let seen = target.next().await.until_read_end().await;
+    assert_eq!(
+        (&seen.head[..], seen.read_end),
+        (&b"hello\n"[..], Some(Ended::Eof))
+    );
+    drop(terminal);
+}
+
+#[tokio::test]
+async fn the_end_of_what_is_typed_is_fin() {
+    let house = House::new().await;
+    let target = Target::answer_after_end().unwrap();
+    let (mut terminal, stdin) = Terminal::open().unwrap();
+    let port = target.address().port().to_string();
+    let mut command = house.command(&["connect", SANDBOX, &port]);
+    command.stdin(stdin);
+    let process = Process::spawn(command).unwrap();
+    terminal.type_line("1234").unwrap();
+    target.next().await.until_read(5).await;
+    assert!(process.is_running());
+    terminal.type_end().unwrap();
+    assert!(ended(&process, SOON).await.success(), "{process}");
+    assert_eq!(process.stdout().to_string(), "OK 5\n");
 }
 
 #[tokio::test]
@@ -131,6 +176,22 @@ async fn cli_08_stdout_holds_payload_only_when_an_operator_ends_it() {
         house.output(&["sandboxes", "delete", SANDBOX]).await;
     };
     cli_08(&mut house, &target, delete).await;
+}
+
+#[tokio::test]
+async fn cli_06_ctrl_c_ends_a_call_to_a_gateway_that_does_not_answer() {
+    let house = House::new().await;
+    house.gateway.stop();
+    let process = house.run(&["connect", SANDBOX, "7"]);
+    // Its connection stands in the kernel's queue, and nobody will ever answer.
+    let asked = async || !tidegate_testkit::probe::open_sockets(process.id()).is_empty();
+    tidegate_testkit::wait::until_async(SOON, asked)
+        .await
+        .unwrap();
+    process.interrupt();
+    assert_eq!(ended(&process, SOON).await.code(), Some(130), "{process}");
+    assert_eq!(process.stdout().to_string(), "");
+    house.gateway.resume();
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use tidegate_daemon::settings::Remedy;
+
 use super::{Config, ConfigError};
 
 /// How the listening address is protected.
@@ -49,19 +51,19 @@ impl Config {
                 Ok(Protection::Unauthenticated { cert, key })
             }
             (None, None, None) if self.insecure_dev => Ok(Protection::Plaintext),
-            (Some(_), Some(_), None) => Err(ConfigError::Conflict(
+            (Some(_), Some(_), None) => Err(ConfigError::conflict(
                 "`tls_cert` is set without `client_ca`: anyone could connect; set `client_ca` to the \
                  authority of your callers' certificates, or --insecure-dev to serve this machine only",
             )),
-            (None, None, None) => Err(ConfigError::Conflict(
+            (None, None, None) => Err(ConfigError::conflict(
                 "no TLS is configured: set `tls_cert`, `tls_key` and `client_ca`, or --insecure-dev to \
                  serve this machine only",
             )),
-            (None, None, Some(_)) => Err(ConfigError::Conflict(
+            (None, None, Some(_)) => Err(ConfigError::conflict(
                 "`client_ca` is set without `tls_cert`: callers show certificates over TLS only; set \
                  `tls_cert` and `tls_key` too",
             )),
-            (Some(_), None, _) | (None, Some(_), _) => Err(ConfigError::Conflict(
+            (Some(_), None, _) | (None, Some(_), _) => Err(ConfigError::conflict(
                 "`tls_cert` and `tls_key` belong together: set both, or none",
             )),
         }
@@ -77,8 +79,10 @@ impl Config {
             return Err(ConfigError::Range {
                 key: "listen",
                 value: addr.to_string(),
-                remedy: "--insecure-dev binds the loopback only: use 127.0.0.1 or [::1], or configure \
-                         `tls_cert`, `tls_key` and `client_ca` and leave --insecure-dev out",
+                remedy: Remedy::new(
+                    "--insecure-dev binds the loopback only: use 127.0.0.1 or [::1], or configure \
+                     `tls_cert`, `tls_key` and `client_ca` and leave --insecure-dev out",
+                ),
             });
         }
         Ok(())

@@ -1,100 +1,14 @@
-//! Precedence, provenance, and what is refused with which words.
-
-use std::io::Write as _;
+//! Defaults, what goes together, and what is refused with which words.
 
 use super::*;
 
-fn load(args: &[&str], environment: &[(&str, &str)]) -> Result<(Config, Layers), ConfigError> {
-    let flags = command().get_matches_from([&["tidegate-gateway"], args].concat());
-    let variable = |name: &str| {
-        let found = environment.iter().find(|(key, _)| *key == name);
-        found.map(|(_, value)| (*value).to_owned())
-    };
-    let layers = Layers::gather(&flags, variable)?;
-    Ok((Config::read(&layers)?, layers))
-}
-
-fn file(text: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file
-}
-
-fn with_file(text: &str) -> ConfigError {
-    let file = file(text);
-    load(&["--config", file.path().to_str().unwrap()], &[]).unwrap_err()
-}
-
 #[test]
-fn every_default_is_valid_and_survives_being_printed() {
-    let config = Config::default();
-    config.check().unwrap();
-    let printed = config.print(&Layers::default());
-    assert_eq!(printed.lines().count(), Config::KEYS.len());
-    assert!(printed.contains("session_wait = \"15s\""));
-    let printed = file(&printed);
-    let (again, layers) = load(&["--config", printed.path().to_str().unwrap()], &[]).unwrap();
-    assert_eq!(format!("{config:?}"), format!("{again:?}"));
-    assert!(matches!(layers.source("session_wait"), Source::File(_)));
-}
-
-#[test]
-fn a_flag_wins_over_the_environment_that_over_the_file_that_over_the_default() {
-    let file = file("session_wait = \"1s\"\ninit_timeout = 2\nidle_timeout = \"3s\"");
-    let path = file.path().to_str().unwrap();
-    let environment = [
-        ("TIDEGATE_CONFIG", path),
-        ("TIDEGATE_SESSION_WAIT", "4s"),
-        ("TIDEGATE_INIT_TIMEOUT", "5s"),
-    ];
-    let (config, layers) = load(&["--session-wait", "6s"], &environment).unwrap();
-    assert_eq!(config.session_wait, Duration::from_secs(6));
-    assert_eq!(config.init_timeout, Duration::from_secs(5));
-    assert_eq!(config.idle_timeout, Some(Duration::from_secs(3)));
-    assert_eq!(config.heartbeat_interval, Duration::from_secs(15));
-    let printed = config.print(&layers);
-    let line = |key: &str| printed.lines().find(|line| line.starts_with(key)).unwrap();
-    assert!(line("session_wait").ends_with("# command line"));
-    assert!(line("init_timeout").ends_with("# TIDEGATE_INIT_TIMEOUT"));
-    assert!(line("idle_timeout").ends_with(&format!("# {path}")));
-    assert!(line("heartbeat_interval").ends_with("# default"));
-}
-
-#[test]
-fn what_is_wrong_is_named_with_key_value_and_remedy() {
-    let unknown = with_file("sesion_wait = \"1s\"").to_string();
-    assert!(unknown.contains("`sesion_wait`"), "{unknown}");
-    let value = with_file("session_wait = \"soon\"").to_string();
-    for word in ["`session_wait`", "\"soon\"", "1500ms"] {
-        assert!(value.contains(word), "{value}");
-    }
-    assert!(matches!(
-        with_file("session_wait = "),
-        ConfigError::Syntax { .. }
-    ));
-    let missing = load(&["--config", "/nonexistent/gateway.toml"], &[]).unwrap_err();
-    assert!(missing.to_string().contains("/nonexistent/gateway.toml"));
-}
-
-#[test]
-fn lists_and_switches_are_read_from_every_layer() {
-    let (config, _) = load(
-        &["--sandboxes", "a", "--sandboxes", "b,c", "--insecure-dev"],
-        &[],
-    )
-    .unwrap();
-    assert_eq!(config.sandboxes.len(), 3);
-    assert!(config.insecure_dev);
-    let file = file("sandboxes = [\"x\", \"y\"]\ninsecure_dev = true\nmax_streams = 7");
-    let (config, _) = load(&["--config", file.path().to_str().unwrap()], &[]).unwrap();
-    assert_eq!(
-        (
-            config.sandboxes.len(),
-            config.insecure_dev,
-            config.max_streams
-        ),
-        (2, true, 7)
-    );
+fn every_default_is_valid_and_the_command_line_well_formed() {
+    Config::default().check().unwrap();
+    PROGRAM.command().debug_assert();
+    let page = PROGRAM.page(&Layers::default()).unwrap();
+    assert_eq!(page.lines().count(), Config::KEYS.len());
+    assert!(page.contains("session_wait = \"15s\""));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_lifecycle::limits::{LEGACY_RELAY_OPEN, RELAY_OPEN_SLACK, StreamLimits};
 use tidegate_transport::Ping;
 
-use super::{Config, ConfigError};
+use super::Config;
 
 /// The times of a gateway.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub struct Times {
 impl Config {
     /// Applies the scale to every time.
     pub fn times(&self) -> Times {
-        let scaled = |time: Duration| time.div_f64(self.time_scale.0);
+        let scaled = |time| self.time_scale.of(time);
         let relay_open = scaled(self.relay_open_timeout);
         let slack = scaled(RELAY_OPEN_SLACK);
         Times {
@@ -62,43 +62,5 @@ impl Config {
             retention: scaled(self.sandbox_retention),
             grace: scaled(self.restart_grace),
         }
-    }
-
-    /// Refuses values that have the right form and make no sense.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError::Range`] names the key.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let always = [
-            ("init_timeout", Some(self.init_timeout)),
-            ("relay_open_timeout", Some(self.relay_open_timeout)),
-            ("heartbeat_interval", Some(self.heartbeat_interval)),
-            ("ping_interval", Some(self.ping_interval)),
-            ("ping_timeout", Some(self.ping_timeout)),
-            ("idle_timeout", self.idle_timeout),
-            ("half_close_idle", self.half_close_idle),
-            ("write_stall_timeout", self.write_stall_timeout),
-            ("stream_keepalive", self.stream_keepalive),
-        ];
-        if let Some((key, _)) = always
-            .into_iter()
-            .find(|(_, time)| *time == Some(Duration::ZERO))
-        {
-            let remedy = "it must be longer than nothing";
-            return Err(ConfigError::Range {
-                key,
-                value: "0".to_owned(),
-                remedy,
-            });
-        }
-        if !(64 << 10..=16 << 20).contains(&self.stream_window.0) {
-            return Err(ConfigError::Range {
-                key: "stream_window",
-                value: self.stream_window.0.to_string(),
-                remedy: "write 64KiB to 16MiB",
-            });
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! The end of a session: what its supervisor is told, and what its relays are.
 
-use tidegate_bridge::{ControlReceiver, ControlSender, Said};
+use tidegate_bridge::{ControlReceiver, ControlSender, Said, how_lost};
 use tidegate_lifecycle::limits::STATUS_GRACE;
+use tidegate_lifecycle::loss::Link;
 use tidegate_lifecycle::{Capability, End, Origin, Reason};
 use tidegate_transport::{Lost, Respond};
 use tidegate_wire::status;
@@ -78,12 +79,7 @@ impl Last {
     /// The stream is gone, and the supervisor with it.
     pub(super) fn lost(session: &Session, lost: Lost) -> Self {
         let liveness = session.agreed.has(Capability::SessionLiveness);
-        let reason = match lost {
-            Lost::PingTimeout if liveness => Reason::HeartbeatTimeout,
-            Lost::PingTimeout | Lost::Reset(_) | Lost::GoAway(_) | Lost::Broken(_) => {
-                Reason::SupervisorLost
-            }
-        };
+        let reason = how_lost(lost).reason(Link::Supervisor, liveness);
         let message = format!("the session of the sandbox's supervisor was lost: {lost}");
         Self {
             status: None,

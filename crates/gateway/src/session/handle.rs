@@ -82,7 +82,8 @@ impl Session {
         (session, receiver)
     }
 
-    /// Asks for a relay. A session that is over drops the wish, which is an answer too.
+    /// Asks for a relay. A session that is over drops the wish, which says that another is
+    /// the one to ask.
     ///
     /// # Cancel safety
     ///

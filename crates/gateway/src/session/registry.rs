@@ -25,23 +25,25 @@ struct Table {
 
 impl Sessions {
     /// Takes a session in. Of two that would be live the one with the greater generation is, and
-    /// the other is returned: it must end.
-    pub(crate) fn enter(&self, session: &Arc<Session>) -> Option<Arc<Session>> {
+    /// the other ends, which learns who took over.
+    pub(crate) fn enter(&self, session: &Arc<Session>) {
         let mut table = self.table();
         table.all.insert(session.id.clone(), Arc::clone(session));
         if table.closed {
             session.end(Ending::Draining);
         }
         let rival = table.live.get(&session.sandbox);
-        if rival.is_some_and(|rival| rival.generation > session.generation) {
-            return Some(Arc::clone(session));
+        if let Some(winner) = rival.filter(|rival| rival.generation > session.generation) {
+            return session.end(Ending::Superseded(winner.instance.clone()));
         }
         let loser = table
             .live
             .insert(session.sandbox.clone(), Arc::clone(session));
         drop(table);
         self.watchers.wake(&session.sandbox);
-        loser
+        if let Some(loser) = loser {
+            loser.end(Ending::Superseded(session.instance.clone()));
+        }
     }
 
     /// Ends every session, and every one that comes later.
@@ -122,5 +124,29 @@ impl Sessions {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::session;
+    use super::*;
+
+    #[test]
+    fn the_loser_learns_who_took_over_whichever_came_first() {
+        for order in [[0, 1], [1, 0]] {
+            let both = [session("old", 1).0, session("new", 2).0];
+            let sessions = Sessions::default();
+            for index in order {
+                sessions.enter(&both[index]);
+            }
+            let [old, new] = both;
+            assert_eq!(
+                sessions.live(&old.sandbox).map(|live| live.id.clone()),
+                Some(new.id.clone())
+            );
+            let by = Ending::Superseded(new.instance.clone());
+            assert_eq!((old.ending(), new.ending()), (Some(&by), None), "{order:?}");
+        }
     }
 }

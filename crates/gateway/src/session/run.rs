@@ -79,13 +79,11 @@ impl Control {
         }
     }
 
-    /// Tells every relay, and everyone who still wishes for one, that the session is over.
+    /// Tells every relay that the session is over. Wishes that it has not come to are dropped: their
+    /// supervisor never heard of them, so that the next one may.
     pub(super) fn end_relays(&mut self, end: &End, own: bool) {
         self.wishes.close();
-        while let Ok(wish) = self.wishes.try_recv() {
-            let Wish { open, opener } = *wish;
-            self.channels.insert(open.channel, opener);
-        }
+        while self.wishes.try_recv().is_ok() {}
         self.channels.end_all(end, own);
     }
 

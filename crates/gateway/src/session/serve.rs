@@ -8,7 +8,7 @@ use tidegate_bridge::{ControlReceiver, ControlSender, control_receiver, control_
 use tidegate_directory::Claim;
 use tidegate_lifecycle::id::SessionId;
 use tidegate_lifecycle::session::{Accepted, FromGateway};
-use tidegate_lifecycle::{End, Origin, Reason};
+use tidegate_lifecycle::{Capability, End, Origin, Reason};
 use tidegate_transport::{Respond, ServerStream};
 use tidegate_wire::message::MessageReader;
 use tidegate_wire::metadata;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::Session;
 use super::conclude::{self, Last};
-use super::handle::{Ending, Facts, Wishes};
+use super::handle::{Facts, Wishes};
 use super::hello::{self, Greeted, NoHello};
 use super::run::Control;
 use crate::first::NoFirst;
@@ -113,9 +113,7 @@ async fn register(state: &Arc<State>, greeted: &Greeted) -> Result<(Presence, Wi
         state: Arc::clone(state),
         session: Arc::new(session),
     };
-    if let Some(loser) = state.sessions.enter(&presence.session) {
-        loser.end(Ending::Superseded(hello.instance.clone()));
-    }
+    state.sessions.enter(&presence.session);
     Ok((presence, wishes))
 }
 
@@ -142,7 +140,7 @@ async fn begin(
     sender.push(encode_gateway(&FromGateway::Accepted(accepted(
         &state, &session,
     ))));
-    span.in_scope(|| tracing::info!(capabilities = ?session.agreed, "a session began"));
+    span.in_scope(|| tell(&session));
     let machine = greeted.machine;
     let control = Control::new(state, session, machine, receiver, sender, wishes);
     Some(Live {
@@ -150,6 +148,15 @@ async fn begin(
         control,
         span,
     })
+}
+
+fn tell(session: &Session) {
+    tracing::info!(capabilities = ?session.agreed, "a session began");
+    if !session.agreed.has(Capability::SessionLiveness) {
+        tracing::warn!(
+            "the supervisor promises no heartbeats: its silence is not taken for its end"
+        );
+    }
 }
 
 /// A session on its way.

@@ -7,7 +7,8 @@ use tidegate_lifecycle::session::RelayOpen;
 use tidegate_lifecycle::{Origin, Reason};
 use tokio::sync::oneshot;
 
-/// A relay that someone wants opened. Dropped without a word, it says that the session is gone.
+/// A relay that someone wants opened. Dropped without a word, it says that another session is the one
+/// to ask.
 #[derive(Debug)]
 pub(crate) struct Wish {
     pub(super) open: RelayOpen,
@@ -68,8 +69,8 @@ impl Verdict {
     /// Cancel safe.
     pub(crate) async fn fallen(&mut self) -> End {
         (&mut self.0).await.unwrap_or_else(|_| {
-            let message = "the session of the sandbox's supervisor is gone";
-            End::new(Origin::Supervisor, Reason::SupervisorLost, message)
+            let message = "the session was over before its supervisor was asked for the relay";
+            End::new(Origin::Gateway, Reason::StaleSession, message)
         })
     }
 

@@ -7,10 +7,11 @@ use http::{HeaderMap, HeaderValue};
 use tidegate_bridge::{AwaitedEnd, FrameEnd, Handle, Outcome, RpcKind, Tunnel};
 use tidegate_lifecycle::leg::{Leg, Orientation};
 use tidegate_lifecycle::relay::Relay;
-use tidegate_lifecycle::{Capabilities, Origin, Reason};
+use tidegate_lifecycle::{Capabilities, End, Origin, Reason};
 use tidegate_transport::{RecvHalf, Respond, ServerStream};
 use tidegate_wire::frame::{ForwardInit, FrameReader};
 use tidegate_wire::metadata;
+use tokio::time::timeout_at;
 
 use super::opening::Opening;
 use super::registry::{PendingGuard, StreamGuard};
@@ -39,10 +40,9 @@ async fn accept(state: Arc<State>, stream: ServerStream) -> Option<Carried> {
         respond,
         connection,
     } = stream;
-    let arrived = Instant::now();
-    match begin(&state, &mut recv).await {
+    let deadline = deadline(&head.headers, Instant::now());
+    match begin(&state, &mut recv, deadline).await {
         Ok(begun) => {
-            let deadline = deadline(&head.headers, arrived);
             // A stream that lives for days should not keep what its request said.
             drop(head);
             Some(begun.carried(state, (respond, recv), connection.shard, deadline))
@@ -64,7 +64,11 @@ struct Begun {
     place: PendingGuard,
 }
 
-async fn begin(state: &Arc<State>, recv: &mut RecvHalf) -> Result<Begun, (Kind, NoFirst)> {
+async fn begin(
+    state: &Arc<State>,
+    recv: &mut RecvHalf,
+    deadline: Option<Instant>,
+) -> Result<Begun, (Kind, NoFirst)> {
     let unknown = |none| (Kind::Forward, none);
     let Some(silent) = state.waiting.enter(Call::Forward) else {
         let end = state.end(
@@ -73,7 +77,13 @@ async fn begin(state: &Arc<State>, recv: &mut RecvHalf) -> Result<Begun, (Kind, 
         );
         return Err(unknown(NoFirst::Refuse(end)));
     };
-    let read = first::read(state, Origin::Client, recv, ForwardInit::parse).await;
+    let first = first::read(state, Origin::Client, recv, ForwardInit::parse);
+    let read = match deadline {
+        None => first.await,
+        Some(at) => timeout_at(at.into(), first)
+            .await
+            .unwrap_or_else(|_| Err(NoFirst::Refuse(overdue(state)))),
+    };
     drop(silent);
     let (init, reader) = read.map_err(unknown)?;
     let subject = Subject {
@@ -140,6 +150,7 @@ impl Begun {
         let total = &state.buffered;
         let kind = RpcKind::ForwardServer;
         let mut downstream = FrameEnd::accepted(kind, respond, recv, reader, agreed, total);
+        downstream.count_oversize(&state.metrics.oversize);
         if let Ok(id) = HeaderValue::from_str(guard.id().as_str()) {
             downstream.set_header(metadata::STREAM_ID, id);
         }
@@ -179,7 +190,6 @@ impl Carried {
             tunnel,
         } = self;
         log(&guard, &outcome);
-        state.metrics.oversize(outcome.oversize_frames);
         guard.finish(&outcome);
         leash.let_go(&outcome, &state.hop);
         tunnel.linger().await;
@@ -189,6 +199,12 @@ impl Carried {
 /// The end of the whole operation, where its caller set one.
 fn deadline(headers: &HeaderMap, arrived: Instant) -> Option<Instant> {
     arrived.checked_add(metadata::timeout(headers)?)
+}
+
+/// Why a stream ends whose first message did not come before that.
+fn overdue(state: &State) -> End {
+    let message = "the call's own deadline passed before its first message";
+    state.end(Reason::OperationTimeout, message)
 }
 
 fn log(guard: &StreamGuard, outcome: &Outcome) {

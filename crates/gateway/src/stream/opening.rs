@@ -105,14 +105,10 @@ impl Opening {
             agreed,
         } = claim;
         let buffered = &self.state.buffered;
-        let end = FrameEnd::accepted(
-            RpcKind::RelayServer,
-            respond,
-            recv,
-            reader,
-            agreed,
-            buffered,
-        );
+        let liveness = session.agreed.has(Capability::SessionLiveness);
+        let kind = RpcKind::RelayServer { liveness };
+        let mut end = FrameEnd::accepted(kind, respond, recv, reader, agreed, buffered);
+        end.count_oversize(&self.state.metrics.oversize);
         self.place.opened();
         let opened = Opened {
             session: Some(session.id.clone()),
@@ -130,4 +126,55 @@ const fn has_moved_on(reason: Reason) -> bool {
 fn lost_claim(state: &State) -> End {
     let message = "the supervisor's call for the relay broke as it began";
     state.end(Reason::TransportLost, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_directory::{Memory, MemorySettings};
+    use tidegate_lifecycle::id::SandboxName;
+    use tidegate_lifecycle::target::Target;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::session::tests::session;
+
+    #[tokio::test]
+    async fn a_session_that_departs_before_it_is_asked_is_not_the_last_word() {
+        let directory = Memory::new(MemorySettings::default());
+        let state = Arc::new(State::new(Config::default(), Arc::new(directory)));
+        let (departed, wishes) = session("departed", 1);
+        drop(wishes);
+        state.sessions.enter(&departed);
+        let opening = opening(&state);
+        let successor = async {
+            let (next, mut wishes) = session("next", 2);
+            state.sessions.enter(&next);
+            wishes.recv().await.is_some()
+        };
+        tokio::select! {
+            biased;
+            opened = opening.run() => panic!("it had to wait: {opened:?}"),
+            asked = successor => assert!(asked),
+        }
+    }
+
+    fn opening(state: &Arc<State>) -> Opening {
+        let subject = Subject {
+            sandbox: SandboxName::parse("known").unwrap(),
+            target: Target::tcp("localhost", 80).unwrap(),
+        };
+        let handle = Handle::new(std::time::Instant::now());
+        let (_, place) = state
+            .streams
+            .admit(subject.clone(), handle.clone())
+            .unwrap();
+        Opening {
+            state: Arc::clone(state),
+            subject,
+            handle,
+            lane: 0,
+            leash: Leash::default(),
+            place,
+        }
+    }
 }

@@ -124,11 +124,12 @@ async fn oversized_frames_of_released_peers_are_counted() {
             other => panic!("only data was sent, got {other:?}"),
         }
     }
-    forward.outbox.reset(Reason::CANCEL);
-    supervisor.next().await;
+    // While the stream goes on.
     let counted = wait::until_async(wait::GENEROUS, async || {
         metrics(&gateway).await.others["tidegate_legacy_oversize_frames_total"] == 1.0
     });
     counted.await.expect("one frame was above the limit");
+    forward.outbox.reset(Reason::CANCEL);
+    supervisor.next().await;
     gateway.stop().await;
 }

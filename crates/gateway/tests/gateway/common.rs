@@ -2,11 +2,13 @@
 #![allow(unreachable_pub, reason = "shared between the files of one binary")]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use prost::Message as _;
+use tidegate_directory::Directory;
 use tidegate_gateway::config::{Address, GatewayName, Threads};
 use tidegate_gateway::{Config, Gateway};
 use tidegate_lifecycle::id::{GatewayId, SandboxName};
@@ -49,7 +51,16 @@ pub struct Running {
 
 impl Running {
     pub async fn start(config: Config) -> Self {
-        let gateway = Gateway::bind(config).await.expect("it binds");
+        Self::serve(Gateway::bind(config).await.expect("it binds"))
+    }
+
+    /// With a directory of the test's own.
+    pub async fn start_with(config: Config, directory: Arc<dyn Directory>) -> Self {
+        let gateway = Gateway::bind_to(config, directory).await;
+        Self::serve(gateway.expect("it binds"))
+    }
+
+    fn serve(gateway: Gateway) -> Self {
         let (addr, admin) = (
             gateway.local_addr(),
             gateway.admin_addr().expect("it is set"),

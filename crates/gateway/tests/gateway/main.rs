@@ -13,5 +13,6 @@ mod memory;
 mod opening;
 mod sessions;
 mod shutdown;
+mod slow_directory;
 mod tls;
 mod unary;

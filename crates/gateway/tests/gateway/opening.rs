@@ -222,6 +222,23 @@ async fn the_deadline_of_the_call_holds_for_its_whole_life() {
 }
 
 #[tokio::test]
+async fn the_deadline_of_a_call_counts_from_its_headers() {
+    let gateway = Running::start(config()).await;
+    let client = Client::connect(gateway.addr).await.unwrap();
+    let mut metadata = HeaderMap::new();
+    metadata.insert("grpc-timeout", "200m".parse().unwrap());
+    for path in [paths::FORWARD_TCP, paths::CREATE_SSH_SESSION] {
+        // Nothing is ever sent on it.
+        let call = client.open(path, metadata.clone()).await.unwrap();
+        let answer = Answer::Waiting(call.response).outcome();
+        let outcome = wait::within(Duration::from_secs(5), "the deadline", answer).await;
+        is(&outcome, Code::DeadlineExceeded, "OPERATION_TIMEOUT");
+    }
+    client.ping().await.unwrap();
+    gateway.stop().await;
+}
+
+#[tokio::test]
 async fn a_call_that_says_nothing_ends_with_init_timeout() {
     let gateway = Running::start(Config {
         init_timeout: Duration::from_millis(200),

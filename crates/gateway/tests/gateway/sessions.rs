@@ -5,6 +5,7 @@ use std::time::Duration;
 use h2::Reason;
 use http::HeaderMap;
 use tidegate_gateway::Config;
+use tidegate_testkit::fault_proxy::{Direction, FaultProxy};
 use tidegate_testkit::messages::{
     Cause, Empty, FromGateway, FromSupervisor, Goodbye, Hello, RelayClose, RelayOpenResult,
     path as paths,
@@ -15,7 +16,7 @@ use tidegate_testkit::wait::{self, GENEROUS};
 use tonic::Code;
 
 use crate::common::{
-    Answer, Forward, Running, Supervisor, config, control, hello, init, is, path, works,
+    Answer, Forward, Relay, Running, Supervisor, config, control, hello, init, is, path, works,
 };
 
 async fn said(gateway: &Running, said: Vec<FromSupervisor>) -> Outcome {
@@ -338,6 +339,31 @@ async fn pf_16_a_relay_that_is_reset_without_a_word_is_an_abort_whatever_the_cod
         is(&outcome, Code::Unavailable, "TRANSPORT_LOST");
         assert_eq!(outcome.origin, "supervisor");
     }
+    supervisor.is_alive(gateway.addr).await;
+    gateway.stop().await;
+}
+
+/// The host is gone, whichever of its connections shows it first.
+#[tokio::test]
+async fn a_data_connection_that_answers_no_ping_is_a_missing_heartbeat() {
+    let gateway = Running::start(Config {
+        ping_interval: Duration::from_millis(300),
+        ping_timeout: Duration::from_millis(300),
+        ..config()
+    })
+    .await;
+    let client = Client::connect(gateway.addr).await.unwrap();
+    let mut supervisor = Supervisor::connect(gateway.addr, "known").await;
+    let mut forward = Forward::open(&client, init("known")).await;
+    let open = supervisor.asked().await;
+    let proxy = FaultProxy::start(gateway.addr).unwrap();
+    let data = Client::connect(proxy.address()).await.unwrap();
+    let mut relay = Relay::claim(&data, supervisor.relay_init(&open.channel_id)).await;
+    works(&mut forward, &mut relay).await;
+    proxy.hold(Direction::Both);
+    let outcome = forward.outcome().await;
+    is(&outcome, Code::Unavailable, "HEARTBEAT_TIMEOUT");
+    assert_eq!(outcome.origin, "supervisor");
     supervisor.is_alive(gateway.addr).await;
     gateway.stop().await;
 }

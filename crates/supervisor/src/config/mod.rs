@@ -1,123 +1,128 @@
-//! What the operator has said: on the command line, in the environment, in a file.
+//! What an operator can set: one table of keys, each a flag, an environment variable, a line of the
+//! file and a default.
 
-mod given;
-mod merge;
+mod credentials;
+mod forms;
+
+pub use forms::{Authorities, GatewayProxy, GatewayUrl};
+pub use tidegate_daemon::settings::{Address, Threads, TimeScale};
+pub use tidegate_daemon::{ConfigError, Size};
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidegate_daemon::{ConfigError, Settings, settings};
+use tidegate_daemon::settings;
+use tidegate_daemon::settings::rule::{filled, positive, stream_window};
+use tidegate_daemon::settings::{Layers, Program};
 use tidegate_lifecycle::id::SandboxName;
-use tidegate_lifecycle::limits::{DIAL_TIMEOUT, STOP_GRACE, StreamLimits};
+use tidegate_lifecycle::limits::StreamLimits;
 use tidegate_lifecycle::redial::Bounds;
-use tidegate_transport::{Ping, ProxyRules, Settings as Http2};
+use tidegate_transport::{Ping, Settings as Http2};
 
-use self::merge::Layers;
-use crate::Allowlist;
+use crate::AllowRule;
 
-pub use self::given::{Cli, Given};
+/// The program that reads it.
+pub const PROGRAM: Program = Program {
+    name: "tidegate-supervisor",
+    about: "Dials home from inside a sandbox and connects the streams that people open to their \
+            targets",
+    examples: concat!(
+        "  tidegate-supervisor --gateway http://127.0.0.1:7070 --sandbox local\n",
+        "  tidegate-supervisor --gateway https://gateway.example.com:7070 --sandbox build-17 \\\n",
+        "      --ca gateway-ca.crt --cert supervisor.crt --key supervisor.key\n",
+        "  tidegate-supervisor --config /etc/tidegate/supervisor.toml --print-config",
+    ),
+    keys: Config::KEYS,
+};
 
-/// The whole configuration of a supervisor. Times are those that were said;
-/// [`Config::scaled`] is what passes.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Config {
-    /// URLs of gateways; the first is dialled first.
-    pub gateways: Vec<String>,
-    /// The sandbox it serves.
-    pub sandbox: SandboxName,
-    /// Authorities that the gateway's certificate must come from, in place of the system's.
-    pub ca: Option<PathBuf>,
-    /// The certificate chain to show.
-    pub cert: Option<PathBuf>,
-    /// Its key.
-    pub key: Option<PathBuf>,
-    /// A file with a bearer token.
-    pub token_file: Option<PathBuf>,
-    /// What may be connected to.
-    pub allow: Allowlist,
-    /// The Unix socket behind `ssh` streams.
-    pub ssh_socket: Option<PathBuf>,
-    /// How gateways are reached.
-    pub proxy: ProxyRules,
-    /// Where health and metrics are told, if anywhere.
-    pub admin: Option<String>,
-    /// Threads that move bytes. One by default: the cores are for what runs in the sandbox, and a
-    /// stream that stays on the thread of its session costs least.
-    pub threads: usize,
-    /// How long a target may take to answer.
-    pub dial_timeout: Duration,
-    /// How long open streams may take to finish when the supervisor is told to stop.
-    pub stop_grace: Duration,
-    /// The waits between attempts.
-    pub redial: Bounds,
-    /// Streams that may be open, or being opened.
-    pub max_streams: usize,
-    /// Bytes that may be buffered before new streams are refused.
-    pub max_buffered: usize,
-    /// Bytes that a gateway may send on one stream before they are taken.
-    pub stream_window: u32,
-    /// How often an empty frame is sent into silence, where the hop agreed on frames.
-    pub stream_keepalive: Option<Duration>,
-    /// Divides every time, for tests.
-    pub time_scale: f64,
+settings! {
+    /// A supervisor's configuration. Every time in it is as it was set: [`Config::scaled`] is what
+    /// passes.
+    pub struct Config {
+        /// A gateway to dial, http:// or https://; others are addresses of the same service.
+        gateway: Vec<GatewayUrl> where filled,
+        /// The name that people ask for.
+        sandbox: SandboxName,
+        /// Authorities of the gateway's certificate (PEM); system = those that the system trusts.
+        ca: Authorities = "system",
+        /// The certificate to show, with its chain (PEM).
+        cert: Option<PathBuf> = "off",
+        /// The key of the certificate (PEM).
+        key: Option<PathBuf> = "off",
+        /// A file with a bearer token, read again at each connect.
+        token_file: Option<PathBuf> = "off",
+        /// Addresses beyond the loopback that streams may lead to; PORT is a number, FROM-TO or *.
+        allow_target: Vec<AllowRule> = "",
+        /// The Unix socket behind ssh streams.
+        ssh_socket: Option<PathBuf> = "off",
+        /// An HTTP proxy to reach the gateway through; environment = HTTPS_PROXY and NO_PROXY say.
+        proxy: GatewayProxy = "environment",
+        /// Where health and metrics are served over plain HTTP, to anyone who asks.
+        admin: Option<Address> = "off",
+        /// Threads that move bytes; auto = one for each core. The cores are for what runs in the
+        /// sandbox, and a stream that stays on the thread of its session costs least.
+        threads: Threads = "1",
+        /// How long a target may take to answer: then DIAL_TIMEOUT.
+        dial_timeout: Duration = "10s" where positive,
+        /// How long open streams may take to finish after SIGTERM: then SUPERVISOR_STOPPED.
+        stop_grace: Duration = "10s",
+        /// The first wait before another attempt, which grows.
+        redial_min: Duration = "500ms" where positive,
+        /// The longest wait before another attempt.
+        redial_max: Duration = "30s" where positive,
+        /// Streams that may be open at once: then LIMIT_STREAMS.
+        max_streams: usize = "20000",
+        /// Payload that may wait for slow readers in this process: then LIMIT_MEMORY.
+        max_buffered: Size = "128MiB",
+        /// Bytes of one stream that may be on their way from the gateway, 64KiB to 16MiB.
+        stream_window: Size = "1MiB" where stream_window,
+        /// How often an empty frame is sent into silence, for balancers that cut silent streams.
+        stream_keepalive: Option<Duration> = "off" where positive,
+        /// Divides every time above. For tests.
+        time_scale: TimeScale = "1",
+    }
 }
 
 impl Config {
     /// The defaults, for a sandbox and a gateway's URL. No proxy, not even the environment's.
     pub fn new(gateway: impl Into<String>, sandbox: SandboxName) -> Self {
+        let said = [
+            ("gateway", "http://127.0.0.1"),
+            ("sandbox", sandbox.as_str()),
+        ];
+        let defaults = Self::read(&Layers::said(said)).expect("a test reads every default");
         Self {
-            gateways: vec![gateway.into()],
-            sandbox,
-            ca: None,
-            cert: None,
-            key: None,
-            token_file: None,
-            allow: Allowlist::default(),
-            ssh_socket: None,
-            proxy: ProxyRules::none(),
-            admin: None,
-            threads: 1,
-            dial_timeout: DIAL_TIMEOUT,
-            stop_grace: STOP_GRACE,
-            redial: Bounds::default(),
-            max_streams: 20_000,
-            max_buffered: 128 << 20,
-            stream_window: 1 << 20,
-            stream_keepalive: None,
-            time_scale: 1.0,
+            gateway: vec![GatewayUrl(gateway.into())],
+            proxy: GatewayProxy::Off,
+            ..defaults
         }
     }
 
-    /// Puts together what was given.
+    /// The waits between attempts.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the file, or the key that is missing or cannot be used.
-    pub fn load(cli: Cli, settings: &mut Settings<'_>) -> Result<Self, ConfigError> {
-        let file = match &cli.config {
-            Some(path) => settings::read_file(path)?,
-            None => Given::default(),
-        };
-        let layers = Layers {
-            given: cli.given,
-            file,
-            from: settings,
-        };
-        layers.merge()
+    /// When the shortest is longer than the longest.
+    pub(crate) fn redial(&self) -> Result<Bounds, ConfigError> {
+        let (min, max) = (self.redial_min, self.redial_max);
+        if min > max {
+            return Err(ConfigError::conflict(
+                "`redial_min` is longer than `redial_max`: the first wait cannot be above the longest",
+            ));
+        }
+        Ok(Bounds { min, max })
     }
 
     /// What passes when `time` was said.
     pub fn scaled(&self, time: Duration) -> Duration {
-        // Bounded, so that a scale below 1 does not overflow.
-        Duration::try_from_secs_f64(time.as_secs_f64() / self.time_scale).unwrap_or(Duration::MAX)
+        self.time_scale.of(time)
     }
 
     /// The numbers of an HTTP/2 connection to a gateway.
     pub(crate) fn http2(&self) -> Http2 {
         let Ping { interval, timeout } = Ping::default();
         Http2 {
-            stream_window: self.stream_window,
+            stream_window: u32::try_from(self.stream_window.0).unwrap_or(u32::MAX),
             ping: Some(Ping {
                 interval: self.scaled(interval),
                 timeout: self.scaled(timeout),

@@ -1,31 +1,25 @@
-//! Flags, environment and file, put together.
+//! Defaults, what goes together, and what is refused with which words.
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use tidegate_daemon::Source;
+use tidegate_lifecycle::limits::{DIAL_TIMEOUT, STOP_GRACE};
 
 use super::*;
+use crate::{StartError, Supervisor};
 
-type Loaded = (Config, Vec<(&'static str, Source)>);
-
-fn load(arguments: &[&str], file: &str) -> Result<Loaded, ConfigError> {
-    let file = file_with(file);
-    let path = file.path().to_string_lossy();
-    let program = ["tidegate-supervisor", "--config", &path];
-    let matches = Cli::command().get_matches_from(program.iter().chain(arguments));
-    let mut settings = Settings::new(&matches);
-    let config = Config::load(given(&matches), &mut settings)?;
-    let sources = settings.effective().iter().map(|one| (one.key, one.source));
-    Ok((config, sources.collect()))
+fn read(arguments: &[&str], file: &str) -> Result<Config, ConfigError> {
+    let path = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(path.path(), file).expect("room in it");
+    let config = path.path().to_string_lossy().into_owned();
+    let program = ["tidegate-supervisor", "--config", &config];
+    let arguments = program.iter().chain(arguments).map(Into::into);
+    Config::read(&PROGRAM.listen(arguments, |_| None)?.layers)
 }
 
-fn file_with(text: &str) -> tempfile::NamedTempFile {
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    std::fs::write(file.path(), text).expect("room in it");
-    file
-}
-
-fn given(matches: &ArgMatches) -> Cli {
-    Cli::from_arg_matches(matches).expect("its own matches")
+/// What stands against a supervisor with these arguments.
+fn refused(arguments: &[&str], file: &str) -> String {
+    match read(arguments, file).map(Supervisor::new) {
+        Err(error) => error.to_string(),
+        Ok(started) => started.unwrap_err().to_string(),
+    }
 }
 
 const FILE: &str = r#"
@@ -38,48 +32,111 @@ const FILE: &str = r#"
 "#;
 
 #[test]
-fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
-    let (config, sources) = load(&["--stop-grace", "1500ms"], FILE).unwrap();
-    assert_eq!(config.gateways, ["https://a:1", "https://b:2"]);
+fn every_key_is_read_from_its_place() {
+    let config = read(&["--stop-grace", "1500ms"], FILE).unwrap();
+    assert_eq!(config.gateway.len(), 2);
     assert_eq!(config.stop_grace, Duration::from_millis(1500));
-    assert_eq!(config.redial.max, Duration::from_secs(20));
-    assert_eq!(config.dial_timeout, Duration::from_secs(10));
-    assert_eq!(config.max_buffered, 64 << 20);
-    assert!(config.allow.permits("10.1.1.1:5432".parse().unwrap()));
-    for (key, source) in [
-        ("stop_grace", Source::Flag),
-        ("redial_max", Source::File),
-        ("dial_timeout", Source::Default),
-    ] {
-        assert!(sources.contains(&(key, source)), "{key} {sources:?}");
-    }
+    assert_eq!(config.redial_max, Duration::from_secs(20));
+    assert_eq!(config.max_buffered, Size::mib(64));
+    assert_eq!(config.allow_target.len(), 1);
+    assert_eq!(config.proxy, GatewayProxy::Environment);
+}
+
+#[test]
+fn every_default_is_valid_and_the_command_line_well_formed() {
+    let config = Config::new("http://a:1", SandboxName::parse("box").unwrap());
+    config.check().unwrap();
+    assert_eq!(config.redial().unwrap(), Bounds::default());
+    assert_eq!(
+        (config.dial_timeout, config.stop_grace),
+        (DIAL_TIMEOUT, STOP_GRACE)
+    );
+    PROGRAM.command().debug_assert();
 }
 
 #[test]
 fn what_is_wrong_is_named() {
     for (arguments, file, named) in [
-        (&[][..], "gatway = []", "gatway"),
-        (&[], "sandbox = \"a\"", "gateway"),
-        (&["--gateway", "http://a:1"], "", "sandbox"),
+        (&[][..], "gatway = []", "`gatway`"),
+        (&[], "sandbox = \"a\"", "`gateway`"),
+        (&["--gateway", "http://a:1"], "", "`sandbox`"),
         (
             &["--gateway", "http://a:1", "--sandbox", "a b"],
             "",
-            "sandbox",
+            "`sandbox`",
         ),
-        (&["--stream-window", "1k"], FILE, "stream_window"),
-        (&["--time-scale", "0"], FILE, "time_scale"),
-        (&["--redial-min", "0"], FILE, "redial_min"),
-        (&["--proxy", "socks5://x"], FILE, "proxy"),
-        (&[], "allow_target = [\"x\"]", "allow_target"),
+        (&["--gateway", "ftp://a:1"], FILE, "`ftp://a:1`"),
+        (&["--stream-window", "1k"], FILE, "`stream_window`"),
+        (&["--time-scale", "0"], FILE, "`time_scale`"),
+        (&["--redial-min", "0"], FILE, "`redial_min`"),
+        (&["--redial-min", "40"], FILE, "`redial_max`"),
+        (&["--proxy", "socks5://x"], FILE, "`proxy`"),
+        (&["--allow-target", "x"], FILE, "`allow_target`"),
     ] {
-        let error = load(arguments, file).unwrap_err().to_string();
+        let error = refused(arguments, file);
         assert!(error.contains(named), "{named} in {error}");
     }
 }
 
 #[test]
+fn files_of_tls_that_would_be_ignored_are_refused() {
+    let gateway = ["--gateway", "http://a:1", "--sandbox", "box"];
+    for (files, first) in [
+        (&["--ca", "/ca"][..], "`ca`"),
+        (&["--cert", "/c", "--key", "/k"], "`cert`"),
+    ] {
+        let error = refused(&[&gateway, files].concat(), "");
+        for word in [first, "http://a:1", "https://"] {
+            assert!(error.contains(word), "{word} in {error}");
+        }
+    }
+    // One of several gateways is enough: nobody knows which is dialled.
+    let mixed = ["--gateway", "https://b:1", "--ca", "/ca"];
+    let error = refused(&[&gateway[..], &mixed].concat(), "");
+    assert!(error.contains("http://a:1"), "{error}");
+}
+
+#[test]
+fn a_certificate_without_its_key_is_refused_and_the_other_way_round() {
+    for (set, missing) in [("cert", "key"), ("key", "cert")] {
+        for url in ["http://a:1", "https://a:1"] {
+            let set_flag = format!("--{set}");
+            let arguments = ["--gateway", url, "--sandbox", "box", &set_flag, "/f"];
+            let error = refused(&arguments, "");
+            let sentence = format!("`{set}` is set without `{missing}`");
+            assert!(error.starts_with(&sentence), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_password_of_a_proxy_or_a_url_is_not_shown() {
+    let said = [
+        ("gateway", "http://a:1"),
+        ("proxy", "http://me:hunter2@proxy:3128"),
+        ("sandbox", "box"),
+    ];
+    let layers = Layers::said(said);
+    let page = PROGRAM.page(&layers).unwrap();
+    let config = format!("{:?}", Config::read(&layers).unwrap());
+    let url = refused(&["--gateway", "http://me:hunter2@a:1"], FILE);
+    let proxy = refused(&["--proxy", "socks5://me:hunter2@a:1"], FILE);
+    for shown in [page, config, url, proxy] {
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn a_supervisor_that_cannot_be_configured_says_so_by_type() {
+    let mut config = Config::new("http://a:1", SandboxName::parse("box").unwrap());
+    config.cert = Some("/c".into());
+    let error = Supervisor::new(config).unwrap_err();
+    assert!(matches!(error, StartError::Config(_)), "{error}");
+}
+
+#[test]
 fn every_time_is_divided_by_the_scale() {
-    let (config, _) = load(&["--time-scale", "10"], FILE).unwrap();
+    let config = read(&["--time-scale", "10"], FILE).unwrap();
     assert_eq!(config.scaled(config.dial_timeout), Duration::from_secs(1));
     assert_eq!(
         config.http2().ping.unwrap().interval,
@@ -88,12 +145,7 @@ fn every_time_is_divided_by_the_scale() {
 }
 
 #[test]
-fn the_command_line_is_well_formed() {
-    Cli::command().debug_assert();
-}
-
-#[test]
 fn the_example_in_deploy_is_a_configuration() {
-    let (config, _) = load(&[], include_str!("../../../../deploy/supervisor.toml")).unwrap();
+    let config = read(&[], include_str!("../../../../deploy/supervisor.toml")).unwrap();
     assert_eq!(config.sandbox.as_str(), "build-17");
 }

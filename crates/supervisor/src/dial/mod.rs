@@ -35,7 +35,7 @@ pub(crate) struct Dialer {
 impl Dialer {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            allow: config.allow.clone(),
+            allow: Allowlist::new(config.allow_target.clone()),
             ssh_socket: config.ssh_socket.clone(),
             limit: config.scaled(config.dial_timeout),
         }

@@ -8,10 +8,10 @@ use tidegate_lifecycle::id::ChannelId;
 use tidegate_lifecycle::limits::STATUS_GRACE;
 use tidegate_lifecycle::redial::Ended;
 use tidegate_lifecycle::session::{
-    Accepted, FromSupervisor, RelayClose, RelayOpen, SupervisorAction,
+    Accepted, FromSupervisor, GatewayState, RelayClose, RelayOpen, SupervisorAction,
 };
 use tidegate_wire::session::encode_supervisor;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::Session;
 use crate::Phase;
@@ -27,12 +27,12 @@ impl Session {
             SupervisorAction::Refuse { channel, end } => self.refuse(channel, end),
             SupervisorAction::Abort { channel, end } => match self.relays.get(&channel) {
                 Some(leash) => leash.told(end),
-                None => tracing::debug!(%channel, "told of the end of a stream that is not here"),
+                None => self.ignore(&channel, "the end of a stream that is not here"),
             },
             SupervisorAction::Note { channel, text } => {
                 tracing::debug!(%channel, text, "the gateway closed a stream");
             }
-            SupervisorAction::CountUnknown => self.context.metrics.unknown_message(),
+            SupervisorAction::CountUnknown => self.context.metrics.ignored(),
             SupervisorAction::Heartbeat => self.say(&FromSupervisor::Heartbeat),
             SupervisorAction::Nothing => {}
         }
@@ -47,7 +47,12 @@ impl Session {
             sandbox = %self.context.config.sandbox,
             "session established"
         );
-        self.context.metrics.session("live");
+        if !self.agreed(Capability::SessionLiveness) {
+            tracing::warn!(
+                "the gateway promises no heartbeats: its silence is not taken for its end"
+            );
+        }
+        self.context.metrics.session(GatewayState::Live);
         self.context.phase.send_replace(Phase::Live {
             gateway: self.gateway.clone(),
             session: accepted.session.clone(),
@@ -60,7 +65,7 @@ impl Session {
 
     fn open_relay(&mut self, open: RelayOpen) {
         if self.relays.contains_key(&open.channel) {
-            return tracing::debug!(channel = %open.channel, "asked twice for the same stream");
+            return self.ignore(&open.channel, "a second request for the same stream");
         }
         let Some(terms) = self.terms.clone() else {
             return;
@@ -80,6 +85,11 @@ impl Session {
         let (relay, leash) = Relay::new(context, terms, lane, stream, open, self.reporter.clone());
         self.relays.insert(channel, leash);
         shard.spawn("relay", self.context.relays.track_future(relay.run()));
+    }
+
+    fn ignore(&self, channel: &ChannelId, what: &str) {
+        self.context.metrics.ignored();
+        tracing::debug!(%channel, "ignored: {what}");
     }
 
     fn admit(&self, kind: Kind) -> Result<Stream, End> {
@@ -132,7 +142,7 @@ impl Session {
         if self.machine.leave() {
             self.say(&FromSupervisor::Goodbye { deadline: grace });
         }
-        self.context.metrics.session("draining");
+        self.context.metrics.session(GatewayState::DrainOnly);
         self.context.phase.send_replace(Phase::Leaving);
         tracing::info!(streams = self.relays.len(), ?grace, "leaving");
         self.leaving = Some(Instant::now() + grace);
@@ -167,6 +177,26 @@ impl Session {
         for leash in self.relays.values() {
             leash.told(end.clone());
         }
+    }
+
+    /// Gave the session up because nothing was heard. The gateway may hear us all the same: its
+    /// relays are told why they end, before the loss of the connection says less.
+    pub(super) async fn explain(&mut self, how: &Ended) {
+        let Ended::With(end) = how else { return };
+        if end.reason != Reason::HeartbeatTimeout || !self.agreed(Capability::RelayAbort) {
+            return;
+        }
+        let end = end.clone().via(&self.context.hop);
+        let channels: Vec<_> = self.relays.keys().cloned().collect();
+        for channel in channels {
+            let end = end.clone().on(channel.clone());
+            self.say(&FromSupervisor::RelayClose(RelayClose::Abort {
+                channel,
+                end,
+            }));
+        }
+        // On a line that takes nothing any more there is nobody to tell.
+        let _ = timeout_at(Instant::now() + STATUS_GRACE, self.control.sender.flush()).await;
     }
 
     fn say(&mut self, message: &FromSupervisor) {

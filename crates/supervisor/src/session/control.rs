@@ -1,10 +1,14 @@
 //! The control stream: a connection of its own, so that nothing waits behind bulk.
 
 use http::response::Parts;
-use tidegate_bridge::{ControlReceiver, ControlSender, Said, control_receiver, control_sender};
+use tidegate_bridge::{
+    ControlReceiver, ControlSender, Said, control_receiver, control_sender, how_lost,
+};
 use tidegate_lifecycle::cause::{End, Origin, Reason};
+use tidegate_lifecycle::loss::Link;
 use tidegate_lifecycle::redial::Ended;
 use tidegate_lifecycle::session::{FromSupervisor, Hello};
+use tidegate_lifecycle::{Capabilities, Capability};
 use tidegate_transport::{ConnectError, Connection, CredentialFault, Endpoint, Lost};
 use tidegate_wire::message::MessageReader;
 use tidegate_wire::session::encode_supervisor;
@@ -44,7 +48,7 @@ impl Control {
         sender.push(encode_supervisor(&FromSupervisor::Hello(hello)));
         // A stream that is lost before hello is written has no head either, which says why.
         let (_, head) = tokio::join!(sender.flush(), head);
-        let (parts, recv) = head.map_err(|loss| Ended::With(lost(loss)))?;
+        let (parts, recv) = head.map_err(|loss| Ended::With(lost(loss, Capabilities::NONE)))?;
         if let Some(end) = refusal(&parts) {
             return Err(end);
         }
@@ -64,11 +68,9 @@ impl Control {
 }
 
 /// The end of a session whose control stream was lost.
-pub(super) fn lost(lost: Lost) -> End {
-    let reason = match lost {
-        Lost::PingTimeout => Reason::HeartbeatTimeout,
-        Lost::Reset(_) | Lost::GoAway(_) | Lost::Broken(_) => Reason::TransportLost,
-    };
+pub(super) fn lost(lost: Lost, agreed: Capabilities) -> End {
+    let liveness = agreed.has(Capability::SessionLiveness);
+    let reason = how_lost(lost).reason(Link::Gateway, liveness);
     let message = format!("the session was lost: {lost}");
     End::new(Origin::Gateway, reason, message)
 }

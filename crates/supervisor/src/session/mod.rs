@@ -199,6 +199,7 @@ impl Session {
             return Over::Stopped;
         };
         self.lose(&how);
+        self.explain(&how).await;
         if self.leaving.is_some() {
             return Over::Stopped;
         }
@@ -248,7 +249,9 @@ impl Session {
                 let what = format!("sent something that is no message: {error}");
                 return Err(Ended::With(finale::violation(&what)));
             }
-            Said::Lost(loss) => return Err(Ended::With(control::lost(loss))),
+            Said::Lost(loss) => {
+                return Err(Ended::With(control::lost(loss, self.machine.agreed())));
+            }
         };
         match decode_gateway(message) {
             Ok(message) => {
@@ -261,7 +264,7 @@ impl Session {
             }
             // One request that makes no sense is not worth a session: its gateway gives it up.
             Err(error) => {
-                self.context.metrics.unknown_message();
+                self.context.metrics.ignored();
                 tracing::debug!(%error, "a control message cannot be read");
             }
         }

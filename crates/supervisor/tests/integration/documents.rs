@@ -1,8 +1,7 @@
 //! What is written for operators is true of the program.
 
 use std::fmt::Write as _;
-
-use tidegate_testkit::process::Process;
+use std::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tidegate-supervisor");
 const OPERATIONS: &str = include_str!("../../../../architecture/operations.md");
@@ -23,46 +22,42 @@ fn is_setting(line: &str) -> bool {
         .is_some_and(|(key, _)| key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
 }
 
-#[tokio::test]
-async fn the_example_configuration_is_accepted() {
+fn print_config(file: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("supervisor.toml");
-    for text in [EXAMPLE, &in_full(EXAMPLE)] {
-        std::fs::write(&file, text).unwrap();
-        let path = file.to_str().unwrap();
-        // What the file says of this machine and its network is overridden, the rest counts.
-        let nowhere = "http://127.0.0.1:1";
-        let here = [
-            "--gateway",
-            nowhere,
-            "--proxy",
-            nowhere,
-            "--admin",
-            "127.0.0.1:0",
-        ];
-        let process = Process::run(PROGRAM, ["--config", path].iter().chain(&here)).unwrap();
-        process.address_after("admin listening on").await;
+    let path = folder.path().join("supervisor.toml");
+    std::fs::write(&path, file).unwrap();
+    let output = Command::new(PROGRAM)
+        .args(["--print-config", "--config"])
+        .arg(&path)
+        .env_clear()
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_example_configuration_is_accepted_and_each_of_its_keys_counts() {
+    print_config(EXAMPLE);
+    let full = in_full(EXAMPLE);
+    let page = print_config(&full);
+    for line in full.lines().filter(|line| is_setting(line)) {
+        let shown = page.lines().find(|shown| shown.starts_with(line));
+        assert!(
+            shown.is_some_and(|shown| shown.contains("supervisor.toml")),
+            "{line} in\n{page}"
+        );
     }
 }
 
-#[tokio::test]
-async fn every_key_is_explained() {
+#[test]
+fn every_key_is_explained() {
     let table = OPERATIONS.split("### Supervisor").nth(1).unwrap();
     let table = table.split("\n## ").next().unwrap();
-    let help = std::process::Command::new(PROGRAM)
-        .arg("--help")
-        .output()
-        .unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
-    let options = help
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("--"));
-    let keys: Vec<_> = options
-        .filter_map(|option| option.split_once(" <"))
-        .map(|(name, _)| name.replace('-', "_"))
-        .filter(|key| key != "config")
-        .collect();
-    assert!(keys.len() > 10, "{help}");
+    let page = print_config("");
+    let lines = page.lines().map(|line| line.trim_start_matches("# "));
+    let keys: Vec<_> = lines.filter_map(|line| line.split(" = ").next()).collect();
+    assert!(keys.len() > 10, "{page}");
     for key in keys {
         assert!(table.contains(&format!("`{key}`")), "{key} is missing");
     }

@@ -86,12 +86,45 @@ async fn a_configuration_that_cannot_be_used_is_named() {
             "/none",
         ),
         (&["--config", "/none.toml"], "/none.toml"),
-        (&["--stop-grace", "soon"], "soon"),
+        (
+            &["--gateway", "http://x", "--sandbox", "box", "--ca", "/ca"],
+            "`ca`",
+        ),
+        (
+            &[
+                "--gateway",
+                "http://x",
+                "--sandbox",
+                "box",
+                "--stop-grace",
+                "soon",
+            ],
+            "soon",
+        ),
     ] {
         let process = run(arguments);
         assert_eq!(process.exit(SOON).await.code(), Some(2), "{arguments:?}");
         process.line(named).await;
     }
+}
+
+#[test]
+fn the_whole_configuration_is_printed_with_where_it_came_from() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tidegate-supervisor"))
+        .args(["--print-config", "--sandbox", "box"])
+        .env_clear()
+        .env("TIDEGATE_STOP_GRACE", "3s")
+        .env("TIDEGATE_PROXY", "http://me:hunter2@proxy:3128")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let page = String::from_utf8(output.stdout).unwrap();
+    let line = |key: &str| page.lines().find(|line| line.starts_with(key)).unwrap();
+    assert!(line("# gateway = URL").ends_with("# has to be set"));
+    assert!(line("sandbox = \"box\"").ends_with("# command line"));
+    assert!(line("stop_grace = \"3s\"").ends_with("# TIDEGATE_STOP_GRACE"));
+    assert!(line("redial_min = \"500ms\"").ends_with("# default"));
+    assert!(line("proxy").starts_with("proxy = \"http://proxy:3128\""));
 }
 
 #[tokio::test]

@@ -7,7 +7,10 @@ use crate::common::{Running, config};
 use http::HeaderMap;
 use tidegate_lifecycle::{End, Origin, Reason};
 use tidegate_supervisor::StopReason;
-use tidegate_testkit::messages::{Empty, FromGateway, FromSupervisor, SessionRejected};
+use tidegate_supervisor::config::{GatewayUrl, TimeScale};
+use tidegate_testkit::messages::{
+    Empty, FromGateway, FromSupervisor, RelayOpen, SessionRejected, TcpTarget,
+};
 use tidegate_testkit::raw_h2::Received;
 use tidegate_wire::status;
 use tonic::Code;
@@ -80,9 +83,10 @@ async fn ss_07_a_gateway_that_comes_back_is_found() {
 async fn the_other_address_is_tried_at_once() {
     let (first, second) = (Gateway::start().await, Gateway::start().await);
     let mut config = config(first.address());
-    config.gateways.push(format!("http://{}", second.address()));
-    config.redial.min = Duration::from_secs(20);
-    config.redial.max = Duration::from_secs(20);
+    let second_url = GatewayUrl(format!("http://{}", second.address()));
+    config.gateway.push(second_url);
+    config.redial_min = Duration::from_secs(20);
+    config.redial_max = Duration::from_secs(20);
     let mut supervisor = Running::start(config);
     let control = first.session().await;
     supervisor.live().await;
@@ -105,7 +109,7 @@ async fn ss_21_a_refusal_is_no_hot_loop() {
     ] {
         let gateway = Gateway::start().await;
         let mut config = config(gateway.address());
-        config.time_scale = 60.0;
+        config.time_scale = TimeScale(60.0);
         let _supervisor = Running::start(config);
         let mut control = gateway.hello().await;
         control.end(code);
@@ -225,6 +229,29 @@ async fn the_token_is_shown_and_read_again() {
     std::fs::write(&path, "second").unwrap();
     control.cut();
     assert_eq!(bearer(&gateway.session().await.metadata), "Bearer second");
+}
+
+/// Each refusal repeats a name of almost a megabyte, and none of them is read.
+#[tokio::test]
+async fn a_gateway_that_does_not_read_its_control_stream_is_given_up() {
+    let gateway = Gateway::start().await;
+    let mut supervisor = Running::start(config(gateway.address()));
+    let mut control = gateway.session().await;
+    supervisor.live().await;
+    let open = |index| RelayOpen {
+        channel_id: format!("{}{index}", "x".repeat(1_000_000)),
+        tcp: Some(TcpTarget {
+            host: "192.0.2.1".into(),
+            port: 9,
+        }),
+        ..RelayOpen::default()
+    };
+    let mut asked = 0;
+    while asked < 64 && control.offer(FromGateway::RelayOpen(open(asked))).await {
+        asked += 1;
+    }
+    let _next = gateway.session().await;
+    supervisor.live().await;
 }
 
 fn bearer(metadata: &HeaderMap) -> &str {

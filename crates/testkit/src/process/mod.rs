@@ -2,6 +2,7 @@
 
 mod binary;
 mod output;
+mod terminal;
 
 use std::{
     fmt, io,
@@ -12,11 +13,14 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, kill_process, kill_process_group};
+
+pub use rustix::process::Signal;
 
 pub use self::{
     binary::{BinaryNotFound, binary},
     output::Output,
+    terminal::Terminal,
 };
 use crate::wait;
 

@@ -118,10 +118,19 @@ impl SendHalf {
     ///
     /// [`Lost`] when the stream ended in the meantime.
     pub fn finish(&mut self) -> Result<(), Lost> {
+        self.finish_with(Payload::empty())
+    }
+
+    /// Hands over `payload` and says the end with it, in one frame.
+    ///
+    /// # Errors
+    ///
+    /// As [`SendHalf::send`].
+    pub fn finish_with(&mut self, payload: Payload) -> Result<(), Lost> {
         let mut stream = self.outgoing.stream();
         self.ended = true;
         stream
-            .send_data(Payload::empty(), true)
+            .send_data(payload.taken_by(&self.outgoing.life), true)
             .map_err(|_| self.outgoing.why(&mut stream))
     }
 

@@ -355,3 +355,31 @@ async fn a_server_that_hangs_up_is_not_connected_to() {
     };
     assert_eq!(source.kind(), ErrorKind::ConnectionRefused);
 }
+
+/// A bug met by one stream is the end of that stream.
+#[tokio::test]
+async fn a_stream_whose_task_panics_is_lost_and_alone() {
+    let mut server = TestServer::plain();
+    let connection = server.connect().await;
+    let (_doomed_up, doomed_head) = connection.open(PATH, HeaderMap::new()).unwrap();
+    let doomed = server.stream().await;
+    let (mut up, head) = connection.open(PATH, HeaderMap::new()).unwrap();
+    let mut stream = server.stream().await;
+    let home = server.shards.get(doomed.connection.shard);
+    home.spawn("doomed", async move {
+        let _held = doomed;
+        panic!("a bug, as this test wants it");
+    });
+    assert!(soon(doomed_head).await.is_err());
+
+    let mut back = stream.respond.headers(HeaderMap::new()).unwrap();
+    let (_, mut down) = soon(head).await.unwrap();
+    up.send(payload(b"beside")).unwrap();
+    up.finish().unwrap();
+    let heard = soon(read_all(&mut stream.recv)).await;
+    assert_eq!(heard, (b"beside".to_vec(), Received::End));
+    back.finish().unwrap();
+    assert_eq!(soon(down.recv()).await, Received::End);
+    let _next = connection.open(PATH, HeaderMap::new()).unwrap();
+    server.stream().await;
+}

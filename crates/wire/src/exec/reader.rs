@@ -58,9 +58,9 @@ impl ItemReader {
         reader
     }
 
-    /// How many items above 64 KiB there were, from a peer that may send them.
-    pub const fn oversize(&self) -> u64 {
-        self.oversize
+    /// How many items above 64 KiB there were since the last call, from a peer that may send them.
+    pub const fn take_oversize(&mut self) -> u64 {
+        std::mem::replace(&mut self.oversize, 0)
     }
 
     /// Holds the items that follow to another limit.
@@ -73,6 +73,12 @@ impl ItemReader {
     pub fn buffered(&self) -> usize {
         let pieces: usize = self.pieces.iter().map(Item::weight).sum();
         pieces + self.messages.buffered()
+    }
+
+    /// How much is here of a message that cannot be passed on before it is whole: never more than
+    /// the largest message. Its sender needs credit for it although nobody has taken it.
+    pub fn gathered(&self) -> usize {
+        self.messages.buffered()
     }
 
     /// Takes the next bytes of the stream.

@@ -251,7 +251,7 @@ fn a_large_item_of_a_legacy_peer_comes_in_several() {
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!((back.freeze(), reader.oversize()), (data.clone(), 1));
+        assert_eq!((back.freeze(), reader.take_oversize()), (data.clone(), 1));
     }
 }
 

@@ -65,9 +65,10 @@ impl FrameReader {
         }
     }
 
-    /// How many data frames above 64 KiB there were, from a peer that may send them.
-    pub const fn oversize(&self) -> u64 {
-        self.oversize
+    /// How many data frames above 64 KiB there were since this was asked last, from a peer that may
+    /// send them.
+    pub const fn take_oversize(&mut self) -> u64 {
+        std::mem::replace(&mut self.oversize, 0)
     }
 
     /// Holds the frames that follow to another limit.
@@ -84,6 +85,15 @@ impl FrameReader {
             State::Data { .. } | State::Failed(_) => 0,
         };
         begun + self.input.len()
+    }
+
+    /// How much is here of a message that cannot be passed on before it is whole: never more than
+    /// the largest message. Their sender needs credit for them although nobody has taken them.
+    pub fn gathered(&self) -> usize {
+        match &self.state {
+            State::Message(gather) => gather.len(),
+            State::Head(_) | State::Data { .. } | State::Failed(_) => 0,
+        }
     }
 
     /// Takes the next bytes of the stream.
@@ -153,7 +163,11 @@ impl FrameReader {
                         return Ok(None);
                     };
                     self.state = State::Head(Head::default());
-                    return decode(message, self.limit).map(Some);
+                    let frame = decode(message, self.limit)?;
+                    if let Frame::Data(data) = &frame {
+                        self.oversize += u64::from(data.len() > MAX_FRAME);
+                    }
+                    return Ok(Some(frame));
                 }
                 State::Failed(error) => return Err(*error),
             }

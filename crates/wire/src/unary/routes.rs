@@ -10,6 +10,7 @@ use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 use tonic_reflection::server::Builder;
 
+use super::deadline::Deadline;
 use super::{GatewayApi, open_shell, operator};
 use crate::proto::DESCRIPTORS;
 use crate::proto::openshell::open_shell_server::{OpenShellServer, SERVICE_NAME as OPEN_SHELL};
@@ -30,12 +31,12 @@ pub async fn routes<A: GatewayApi + ?Sized>(api: Arc<A>) -> (Routes, HealthSwitc
     let operator =
         OperatorServer::new(operator::Service(api)).max_decoding_message_size(MAX_REQUEST);
 
-    let mut router = reflection(Routes::default().add_service(probes)).into_axum_router();
+    let mut router = reflection(Routes::default().add_service(Deadline(probes))).into_axum_router();
     for path in unary_paths(OPEN_SHELL) {
-        router = router.route_service(&path, open_shell.clone());
+        router = router.route_service(&path, Deadline(open_shell.clone()));
     }
     for path in unary_paths(OPERATOR) {
-        router = router.route_service(&path, operator.clone());
+        router = router.route_service(&path, Deadline(operator.clone()));
     }
     (Routes::from(router.fallback(unserved)).prepare(), health)
 }

@@ -116,6 +116,12 @@ impl Control {
             .unwrap();
     }
 
+    /// Says something to a supervisor that may have gone, and whether it was there.
+    pub(crate) async fn offer(&mut self, message: FromGateway) -> bool {
+        let message = GatewayMessage::from(message);
+        self.outbox.message(&message).await.is_ok()
+    }
+
     pub(crate) async fn beat(&mut self) {
         self.say(FromGateway::Heartbeat(Empty {})).await;
     }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tidegate_lifecycle::id::SandboxName;
+use tidegate_supervisor::config::Threads;
 use tidegate_supervisor::{Config, Phase, StopReason, Supervisor};
 use tidegate_testkit::wait::{GENEROUS, within};
 use tokio::sync::watch;
@@ -23,9 +24,9 @@ pub(crate) struct Running {
 pub(crate) fn config(gateway: SocketAddr) -> Config {
     let sandbox = SandboxName::parse("box").unwrap();
     let mut config = Config::new(format!("http://{gateway}"), sandbox);
-    config.threads = 2;
-    config.redial.min = Duration::from_millis(20);
-    config.redial.max = Duration::from_millis(200);
+    config.threads = Threads(2);
+    config.redial_min = Duration::from_millis(20);
+    config.redial_max = Duration::from_millis(200);
     config
 }
 

@@ -288,3 +288,24 @@ proptest! {
         prop_assert!(yielded <= stream.len());
     }
 }
+
+#[test]
+fn what_is_gathered_of_a_message_is_told_and_a_large_one_is_counted() {
+    let mut message = vec![0x12, 0x81, 0x80, 0x84, 0x00]; // 65,537, written with a byte too many
+    message.resize(5 + 65_537, b'x');
+    let stream = framed(&message);
+    let mut reader = FrameReader::new(FrameLimit::Legacy);
+    reader.push(stream.slice(..1005));
+    assert_eq!(reader.next(), Ok(None));
+    assert_eq!((reader.gathered(), reader.buffered()), (1000, 1000));
+    reader.push(stream.slice(1005..));
+    let Ok(Some(Frame::Data(data))) = reader.next() else {
+        panic!("it is whole")
+    };
+    assert_eq!((data.len(), reader.take_oversize()), (65_537, 1));
+    assert_eq!((reader.gathered(), reader.buffered()), (0, 0));
+
+    reader.push(framed(&[0x12, 3, b'a', b'b', b'c']).slice(..8));
+    assert!(matches!(reader.next(), Ok(Some(Frame::Data(_)))));
+    assert_eq!(reader.gathered(), 0, "payload is passed on as it comes");
+}

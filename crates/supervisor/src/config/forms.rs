@@ -1,0 +1,152 @@
+//! Values that only a supervisor takes.
+
+use std::path::{Path, PathBuf};
+
+use tidegate_daemon::ConfigError;
+use tidegate_daemon::settings::{Remedy, Value, quoted};
+use tidegate_transport::{Endpoint, EndpointError, Proxy, ProxyRules};
+
+use crate::AllowRule;
+
+/// A gateway to dial: `http://HOST:PORT` or `https://HOST:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayUrl(pub String);
+
+impl GatewayUrl {
+    /// Where it leads.
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointError`] says why it leads nowhere.
+    pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
+        Endpoint::parse(&self.0)
+    }
+}
+
+impl Value for GatewayUrl {
+    const KIND: &'static str = "URL";
+    // A name and a password may stand before the host, by mistake.
+    const SECRET: bool = true;
+
+    fn read(text: &str) -> Result<Self, Remedy> {
+        let url = Self(text.to_owned());
+        match url.endpoint() {
+            Ok(_) => Ok(url),
+            Err(error) => Err(Remedy::new(error.to_string())),
+        }
+    }
+
+    fn show(&self) -> String {
+        quoted(&self.0)
+    }
+}
+
+/// Whom the gateway's certificate must come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Authorities {
+    /// The authorities that the system trusts.
+    System,
+    /// Those of a file.
+    File(PathBuf),
+}
+
+impl Authorities {
+    /// The file, if they are in one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::System => None,
+            Self::File(path) => Some(path),
+        }
+    }
+}
+
+impl Value for Authorities {
+    const KIND: &'static str = "FILE";
+
+    fn read(text: &str) -> Result<Self, Remedy> {
+        Ok(match text {
+            "system" => Self::System,
+            path => Self::File(path.into()),
+        })
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::System => quoted("system"),
+            Self::File(path) => path.show(),
+        }
+    }
+}
+
+/// The proxy between here and the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatewayProxy {
+    /// What `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say.
+    Environment,
+    /// None, whatever they say.
+    Off,
+    /// This one, always.
+    Through(Proxy),
+}
+
+impl GatewayProxy {
+    /// Which connections go through which proxy.
+    ///
+    /// # Errors
+    ///
+    /// When a variable of the environment names no proxy.
+    pub fn rules(&self) -> Result<ProxyRules, ConfigError> {
+        match self {
+            Self::Environment => ProxyRules::from_env().map_err(|error| {
+                ConfigError::conflict(format!(
+                    "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY cannot be used: {error}; `proxy` comes \
+                     before them, with a URL or off"
+                ))
+            }),
+            Self::Off => Ok(ProxyRules::none()),
+            Self::Through(proxy) => Ok(ProxyRules::explicit(proxy.clone())),
+        }
+    }
+}
+
+impl Value for GatewayProxy {
+    const KIND: &'static str = "URL";
+    const SECRET: bool = true;
+
+    fn read(text: &str) -> Result<Self, Remedy> {
+        match text {
+            "environment" => Ok(Self::Environment),
+            "off" => Ok(Self::Off),
+            url => match Proxy::parse(url) {
+                Ok(proxy) => Ok(Self::Through(proxy)),
+                Err(error) => Err(Remedy::new(error.to_string())),
+            },
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Environment => quoted("environment"),
+            Self::Off => quoted("off"),
+            Self::Through(proxy) => quoted(&format!("http://{proxy}")),
+        }
+    }
+}
+
+impl Value for AllowRule {
+    const KIND: &'static str = "CIDR:PORT";
+
+    fn read(text: &str) -> Result<Self, Remedy> {
+        let rule = text.parse();
+        rule.map_err(|_| {
+            Remedy::new(
+                "write CIDR:PORT, where PORT is a number, FROM-TO or *, and an IPv6 range stands in \
+                 brackets",
+            )
+        })
+    }
+
+    fn show(&self) -> String {
+        quoted(&self.to_string())
+    }
+}
