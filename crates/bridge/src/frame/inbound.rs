@@ -29,7 +29,7 @@ pub(super) struct Inbound<I: Cargo> {
     /// Bytes pushed into the reader that have not come out of it as payload.
     unread: usize,
     /// Payload that has come out of it and whose credit is with the other side of the tunnel.
-    lent: usize,
+    passed: usize,
     /// Window that framing has used up and that is to be given back.
     framing: usize,
 }
@@ -58,7 +58,7 @@ impl<I: Cargo> Inbound<I> {
             agreed: None,
             unread: reader.buffered(),
             reader,
-            lent: 0,
+            passed: 0,
             framing: 0,
         }
     }
@@ -75,7 +75,7 @@ impl<I: Cargo> Inbound<I> {
             reader,
             agreed,
             unread: 0,
-            lent: 0,
+            passed: 0,
             framing: 0,
         }
     }
@@ -125,8 +125,8 @@ impl<I: Cargo> Inbound<I> {
 
     /// The other side of the tunnel has taken `bytes`.
     pub(super) fn credit(&mut self, bytes: usize) {
-        let payload = bytes.min(self.lent);
-        self.lent -= payload;
+        let payload = bytes.min(self.passed);
+        self.passed -= payload;
         let framing = std::mem::take(&mut self.framing);
         self.release(payload + framing);
     }
@@ -152,8 +152,10 @@ impl<I: Cargo> Inbound<I> {
 
     fn read(&mut self, read: Read<I>) -> Read<I> {
         if let Read::Data(item) = &read {
-            self.unread = self.unread.saturating_sub(item.weight());
-            self.lent += item.weight();
+            // What was said before this stream was read here holds none of its window.
+            let held = item.weight().min(self.unread);
+            self.unread -= held;
+            self.passed += held;
         }
         read
     }
