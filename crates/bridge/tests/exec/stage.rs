@@ -147,7 +147,7 @@ impl Stage {
             capabilities: Capabilities::SESSION,
         };
         let agreed = Some(Capabilities::SESSION);
-        let kind = RpcKind::RelayClient;
+        let kind = RpcKind::RelayClient { liveness: true };
         let remote = ExecEnd::opened(kind, send, head, init.encode(), agreed, &self.buffered);
         let caller = Hop::opener(Orientation::Backward, agreed);
         let execution = execution(caller, Hop::local(), Origin::Supervisor);
@@ -249,7 +249,7 @@ async fn relay(stream: ServerStream, buffered: &Arc<Buffered>) -> (ExecEnd, Open
         frames.push(data(&mut recv).await);
     };
     let agreed = init.capabilities;
-    let kind = RpcKind::RelayServer;
+    let kind = RpcKind::RelayServer { liveness: true };
     let reader = ItemReader::behind(frames, Direction::Event, FrameLimit::of(agreed));
     let reader = ExecEnd::reader(kind, [], reader);
     let mut end = ExecEnd::accepted(kind, respond, recv, reader, agreed, buffered);
