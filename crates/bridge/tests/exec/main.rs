@@ -237,7 +237,7 @@ impl Hands {
 impl Stage {
     /// A command that was passed on and has not answered yet.
     async fn start(&mut self, call: Call) -> (Hands, Hands) {
-        let (sender, receiver) = self.call(call.clone()).await;
+        let (sender, receiver) = self.call(call.clone());
         let caller = Hands { sender, receiver };
         let (sender, receiver) = self.runner().await;
         let mut runner = Hands { sender, receiver };

@@ -107,7 +107,7 @@ impl Stage {
     }
 
     /// Calls, as a client does.
-    pub(crate) async fn call(&mut self, call: Call) -> (PipeSender, PipeReceiver) {
+    pub(crate) fn call(&mut self, call: Call) -> (PipeSender, PipeReceiver) {
         let gone = End::new(Origin::Client, Reason::ClientCancelled, "dropped");
         let (local, sender, receiver) = exec_pipe(gone, &self.buffered);
         let (send, head) = self
