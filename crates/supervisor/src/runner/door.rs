@@ -7,7 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -71,7 +71,21 @@ pub fn enter() {
         .into_iter()
         .find(|role| name.as_deref() == Some(OsStr::new(role.as_str())));
     let argument = arguments.next();
+    close_inherited();
     std::process::exit(role.map_or(2, |role| role.play(argument.as_deref())));
+}
+
+/// Closes what the supervisor has itself inherited, and was not asked to hand on: a command must not
+/// find it, and what outlives the supervisor must not keep it.
+fn close_inherited() {
+    let files = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let files: Vec<RawFd> = files
+        .filter_map(|it| it.file_name().to_str()?.parse().ok())
+        .collect();
+    for file in files.into_iter().filter(|file| *file > 2) {
+        // The list's own file is closed already. Nothing else has been opened yet.
+        let _ = nix::unistd::close(file);
+    }
 }
 
 /// The binary that has the door: the one that was named, or else this process's own.

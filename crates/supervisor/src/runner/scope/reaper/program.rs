@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
-    set_child_subreaper, setsid, waitpid,
+    set_child_subreaper, setsid, wait,
 };
 
 use super::record::{RECORD, Said, Told};
@@ -154,7 +154,7 @@ impl Reaper {
     /// Reaps whoever has ended; says whether nobody is left.
     fn reap(&mut self) -> bool {
         loop {
-            match waitpid(None, WaitOptions::NOHANG) {
+            match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if Some(pid) == self.command => {
                     self.command = None;
                     self.say(Said::Ended(ending(status)));
