@@ -1,15 +1,21 @@
-//! The pump: moves bytes between two ends and lets a [`Relay`](tidegate_lifecycle::relay::Relay)
-//! decide everything else.
+//! The pump: moves [`Cargo`] between two ends and lets a [`Machine`] decide everything else.
 //!
 //! ```text
-//!   End ◀── bytes, FIN, endings ──▶ Tunnel ◀── bytes, FIN, endings ──▶ End
+//!   End ◀── cargo, FIN, endings ──▶ Tunnel ◀── cargo, FIN, endings ──▶ End
 //!                                     │
-//!                                   Relay          (pure: what means what)
+//!                                  Machine         (pure: what means what)
 //! ```
+//!
+//! | cargo | machine |
+//! |---|---|
+//! | bytes, cut into frames anew on every hop | [`Relay`](tidegate_lifecycle::relay::Relay) |
+//! | the messages of a command, kept whole | [`Execution`](tidegate_lifecycle::exec::Execution) |
 //!
 //! An [`End`] is one side's shell: [`FrameEnd`] speaks gRPC frames over HTTP/2, [`SocketEnd`] is a
 //! TCP or Unix socket, [`PipeEnd`] a pair of byte streams such as stdin and stdout, [`AwaitedEnd`]
-//! a frame stream that is still being opened. [`Tunnel`] joins any two of them in one task.
+//! a frame stream that is still being opened. For commands [`ExecEnd`] speaks their messages over
+//! HTTP/2, [`AwaitedExec`] is one that is still being opened, and [`ExecPipe`] ends in a program's
+//! own hands. [`Tunnel`] joins any two of them that carry the same in one task.
 //!
 //! What this crate must not do: decide protocol. It reports what it sees and writes what it is told.
 
