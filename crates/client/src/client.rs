@@ -105,7 +105,7 @@ impl Client {
         limits: StreamLimits,
         handle: Handle,
     ) -> Result<Tunnel<E, FrameEnd>, End> {
-        let (send, head) = self.open().await?;
+        let (send, head) = self.open(metadata::FORWARD_TCP).await?;
         let mut init = ForwardInit::new(sandbox.clone(), target);
         init.capabilities = Capabilities::STREAM;
         let remote = FrameEnd::opened(
@@ -153,13 +153,16 @@ impl Client {
         self.shared.token.as_deref()
     }
 
-    async fn open(&self) -> Result<(SendHalf, ResponseHead), End> {
+    pub(crate) fn hop(&self) -> &HopName {
+        &self.shared.hop
+    }
+
+    /// Opens a call of `path` at the gateway that answered last, or at the next one.
+    pub(crate) async fn open(&self, path: &'static str) -> Result<(SendHalf, ResponseHead), End> {
         let mut failure = None;
         for index in self.order() {
             let gateway = &self.shared.gateways[index];
-            let opened = gateway
-                .pool
-                .open(metadata::FORWARD_TCP, self.headers(gateway));
+            let opened = gateway.pool.open(path, self.headers(gateway));
             match opened.await {
                 Ok(opened) => {
                     self.shared.current.store(index, Ordering::Relaxed);

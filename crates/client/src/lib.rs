@@ -17,11 +17,13 @@
 //! ```
 //!
 //! A [`Stream`] that is dropped is aborted: the target sees a reset, never an end of file.
+//! [`Client::exec`] runs a command: see [`exec`].
 //! [`Client::tunnel`] joins a stream to something that exists already, such as a local socket.
 
 mod api;
 mod client;
 mod config;
+pub mod exec;
 mod hand;
 mod stream;
 
@@ -30,9 +32,10 @@ pub use config::{Config, ConfigError};
 pub use stream::Stream;
 pub use tidegate_bridge::{Handle, Opened, Outcome, PipeEnd, Plug, SocketEnd, Tunnel, harden};
 pub use tidegate_lifecycle::cause::{Cause, End, Origin, Reason};
-pub use tidegate_lifecycle::id::{SandboxName, StreamId};
+pub use tidegate_lifecycle::id::{SandboxName, SessionId, StreamId};
 pub use tidegate_lifecycle::limits::StreamLimits;
 pub use tidegate_lifecycle::relay::Side;
+pub use tidegate_lifecycle::value::{Dur, Size};
 pub use tidegate_lifecycle::{Capabilities, Capability, Target};
 pub use tidegate_transport::Buffered;
 pub use tidegate_wire::unary::Stream as StreamInfo;

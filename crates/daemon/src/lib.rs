@@ -20,9 +20,8 @@ pub mod process;
 pub mod settings;
 pub mod signals;
 pub mod systemd;
-pub mod value;
 
 pub use admin::{AdminServer, Health};
 pub use settings::ConfigError;
 pub use signals::{Hangups, Signals};
-pub use value::{Dur, Size};
+pub use tidegate_lifecycle::value::{self, Dur, Size};

@@ -17,6 +17,7 @@
 //! | [`limits`] | every timeout and bound, with its default |
 //! | [`redial`] | when a supervisor tries which gateway again |
 //! | [`id`], [`target`] | names that cannot be mixed up, and where a stream leads |
+//! | [`value`] | durations and sizes as people write them |
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -33,6 +34,7 @@ pub mod relay;
 pub mod session;
 pub mod state;
 pub mod target;
+pub mod value;
 
 pub use capability::{Capabilities, Capability, HalfClose};
 pub use cause::{Cause, End, Origin, Reason};
