@@ -14,6 +14,8 @@ use tidegate_lifecycle::relay::{Rank, Side};
 pub(crate) enum Note {
     /// This hop ends it.
     Close(End),
+    /// This hop ends it at that moment, if it has not ended by then.
+    CloseBy(End, Instant),
     /// The neighbour on one side ended it, and said so on another stream.
     Told(Side, Rank, End),
 }
@@ -76,6 +78,12 @@ impl Handle {
     /// Ends the tunnel by this hop's own decision. The first word counts.
     pub fn close(&self, end: End) {
         self.leave(Note::Close(end));
+    }
+
+    /// Ends the tunnel of a command at `until`, unless its exit has come by then: it has been asked to
+    /// end. A tunnel of bytes ends now. The first word counts.
+    pub fn close_by(&self, end: End, until: Instant) {
+        self.leave(Note::CloseBy(end, until));
     }
 
     /// Tells the tunnel how the neighbour on `side` ended it, or that it was lost. The first word

@@ -42,6 +42,9 @@ pub trait Machine {
     fn end(&mut self, side: Side, rank: Rank, end: StreamEnd);
     /// This hop ends the stream.
     fn close(&mut self, end: StreamEnd);
+    /// This hop ends the stream at `until`, if it has not ended well by then. What cannot be asked
+    /// to end is ended now.
+    fn close_by(&mut self, end: StreamEnd, until: Instant);
     /// Everything for `side` was taken.
     fn flushed(&mut self, side: Side);
     /// `side` took some bytes.
@@ -92,6 +95,10 @@ impl Machine for Relay {
     }
 
     fn close(&mut self, end: StreamEnd) {
+        self.close(end);
+    }
+
+    fn close_by(&mut self, end: StreamEnd, _until: Instant) {
         self.close(end);
     }
 
@@ -187,6 +194,10 @@ impl Machine for Execution {
 
     fn close(&mut self, end: StreamEnd) {
         self.close(end);
+    }
+
+    fn close_by(&mut self, end: StreamEnd, until: Instant) {
+        self.close_by(end, until);
     }
 
     fn flushed(&mut self, side: Side) {

@@ -138,6 +138,7 @@ where
             if let Some(note) = self.handle.take_note(cx) {
                 match *note {
                     Note::Close(end) => self.machine.close(end),
+                    Note::CloseBy(end, until) => self.machine.close_by(end, until),
                     Note::Told(side, rank, end) => self.machine.end(side, rank, end),
                 }
             }

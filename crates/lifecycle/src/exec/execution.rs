@@ -46,6 +46,8 @@ pub struct Execution {
     /// The code that the command was seen to exit with.
     code: Option<i32>,
     refusal: Option<Box<End>>,
+    /// How this hop ends the stream at that moment, if no exit has come by then.
+    closing: Option<(Box<End>, Instant)>,
 }
 
 impl Execution {
@@ -65,6 +67,7 @@ impl Execution {
             tty: false,
             code: None,
             refusal: None,
+            closing: None,
         }
     }
 
@@ -132,6 +135,12 @@ impl Execution {
         self.joint.close(end);
     }
 
+    /// The command has been asked to end: this hop ends the stream at `until`, unless its exit has
+    /// come by then.
+    pub fn close_by(&mut self, end: End, until: Instant) {
+        self.closing.get_or_insert((Box::new(end), until));
+    }
+
     /// Everything queued towards `side` was taken by it, also when there was nothing.
     pub fn flushed(&mut self, side: Side) {
         self.joint.flushed(side);
@@ -155,6 +164,11 @@ impl Execution {
             return;
         }
         self.joint.tick(now);
+        if let Some((end, _)) = self.closing.take_if(|(_, until)| *until <= now)
+            && !self.state.is_over()
+        {
+            self.joint.close(*end);
+        }
         if let Some(ending) = self.joint.decide(now) {
             self.conclude(*ending);
         } else if self.joint.is_listening() {
@@ -169,7 +183,13 @@ impl Execution {
 
     /// When [`Execution::settle`] must be called again although nothing moves.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.joint.poll_timeout()
+        let live = self.joint.outcome().is_none() && !self.state.is_over();
+        let closing = self.closing.as_ref().filter(|_| live);
+        let closing = closing.map(|(_, until)| *until);
+        [self.joint.poll_timeout(), closing]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// How the stream ended, once it has. An exit with any code is a good end.

@@ -157,3 +157,27 @@ fn ex_29_a_silent_command_is_left_alone() {
     assert_eq!(rig.execution.poll_timeout(), None);
     assert_eq!(rig.reason(), None);
 }
+
+#[test]
+fn a_command_that_was_asked_to_end_has_time_for_its_exit() {
+    let asked = || {
+        let mut rig = Rig::gateway(OURS).running(START);
+        let end = End::new(Origin::Gateway, Reason::OperatorClosed, "closed");
+        let until = rig.now + Duration::from_secs(5);
+        rig.execution.close_by(end, until);
+        rig.passes(Duration::from_secs(4));
+        assert_eq!(rig.execution.poll_timeout(), Some(until));
+        assert_eq!(rig.reason(), None);
+        rig
+    };
+    let mut in_time = asked();
+    in_time.stalls(CALLER, true);
+    in_time.says(PROCESS, Kind::Exit(143));
+    assert_eq!(in_time.execution.poll_timeout(), None);
+    in_time.passes(Duration::from_secs(9));
+    in_time.stalls(CALLER, false);
+    assert_eq!(in_time.reason(), Some(Ok(())));
+    let mut late = asked();
+    late.passes(Duration::from_secs(1));
+    assert_eq!(late.reason(), Some(Err(Reason::OperatorClosed)));
+}
