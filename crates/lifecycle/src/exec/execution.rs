@@ -138,7 +138,7 @@ impl Execution {
     /// The command has been asked to end: this hop ends the stream at `until`, unless its exit has
     /// come by then.
     pub fn close_by(&mut self, end: End, until: Instant) {
-        self.closing.get_or_insert((Box::new(end), until));
+        self.closing.get_or_insert_with(|| (Box::new(end), until));
     }
 
     /// Everything queued towards `side` was taken by it, also when there was nothing.
