@@ -124,11 +124,11 @@ impl Child {
     }
 
     fn ready(&mut self) -> io::Result<&AsyncFd<OwnedFd>> {
-        if self.ready.is_none() {
-            let pidfd = self.pidfd.try_clone()?;
-            self.ready = Some(ready::watch(pidfd, Interest::READABLE)?);
-        }
-        Ok(self.ready.as_ref().expect("set above"))
+        let ready = match self.ready.take() {
+            Some(ready) => ready,
+            None => ready::watch(self.pidfd.try_clone()?, Interest::READABLE)?,
+        };
+        Ok(self.ready.insert(ready))
     }
 
     fn forget(&mut self) {

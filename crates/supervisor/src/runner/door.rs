@@ -78,7 +78,10 @@ pub fn enter() {
 /// Closes what the supervisor has itself inherited, and was not asked to hand on: a command must not
 /// find it, and what outlives the supervisor must not keep it.
 fn close_inherited() {
-    let files = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let files = std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .flatten();
     let files: Vec<RawFd> = files
         .filter_map(|it| it.file_name().to_str()?.parse().ok())
         .collect();

@@ -91,7 +91,7 @@ fn take_pipes(files: &mut dyn Iterator<Item = OwnedFd>) -> io::Result<()> {
     let mut next = || {
         files
             .next()
-            .ok_or(io::Error::from(io::ErrorKind::InvalidInput))
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
     };
     rustix::stdio::dup2_stdin(next()?)?;
     rustix::stdio::dup2_stdout(next()?)?;
