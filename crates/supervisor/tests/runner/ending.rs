@@ -96,7 +96,11 @@ async fn dropping_ends_the_whole_tree() {
         let script = "setsid sleep 7014 & (setsid sh -c 'sleep 7015 & exec sleep 7016' &) ; \
                       nohup sleep 7017 >/dev/null & echo up; exec sleep 7018";
         for _ in 0..10 {
-            let mut running = runner.start(sh(script)).await.unwrap();
+            let command = Command {
+                kill_grace: Some(Duration::from_millis(200)),
+                ..sh(script)
+            };
+            let mut running = runner.start(command).await.unwrap();
             assert!(matches!(running.next().await, Some(Event::Output { .. })));
             drop(running);
             nobody_left(&runner, &["7014", "7015", "7016", "7017", "7018"]).await;

@@ -171,3 +171,23 @@ async fn process_1_reaps_orphans_and_nobody_elses_children() {
         assert!(status.success() && directory.path().join("fine").exists());
     }
 }
+
+/// Not even the loss of its reaper lets a command run on, or leaves its caller without a result.
+#[tokio::test]
+async fn a_command_dies_with_its_reaper() {
+    let runner = runner(Scope::Reaper);
+    let running = runner.start(argv(&["sleep", "7053"])).await.unwrap();
+    let parent = format!("-P{}", std::process::id());
+    let killed = Program::new("pkill")
+        .args(["-KILL", &parent, "-f", "reaper"])
+        .status();
+    assert!(killed.unwrap().success());
+    let ran = finish(running).await;
+    assert_eq!((ran.exit.code, ran.exit.signal), (137, Some(9)));
+    eventually(Duration::from_secs(1), "it is gone", || {
+        sleepers("7053") == 0
+    })
+    .await;
+    runner.stop_all().await;
+    assert_eq!(zombies(), 0);
+}

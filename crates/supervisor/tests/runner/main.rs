@@ -1,5 +1,6 @@
 //! Real commands, in both scopes.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test's helper may panic, too")]
 
 mod common;
 
