@@ -6,10 +6,10 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{completions, connect, contexts, manual, sandboxes, sessions, streams};
 use crate::failure::Failure;
-use crate::forward;
 use crate::output::{Colour, Console, Format};
+use crate::{exec, forward};
 
-/// Carries TCP connections into sandboxes that nothing can reach from outside.
+/// Carries TCP connections and commands into sandboxes that nothing can reach from outside.
 #[derive(Debug, Parser)]
 #[command(
     name = "tidegate",
@@ -19,6 +19,7 @@ use crate::output::{Colour, Console, Format};
     after_help = "Examples:\n  \
         tidegate dev                              # a gateway and a supervisor to play with\n  \
         tidegate port-forward local 8080:80       # 127.0.0.1:8080 -> port 80 in sandbox `local`\n  \
+        tidegate exec -it local -- bash           # a shell in there\n  \
         tidegate connect local 22                 # stdin and stdout, as an ssh ProxyCommand\n  \
         tidegate context add work --gateway https://gateway.example.com:7070 --ca ca.crt\n\n\
         Options win over environment variables, these over contexts: see `tidegate context --help`."
@@ -94,6 +95,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "forward")]
     PortForward(forward::Args),
     Connect(connect::Args),
+    Exec(exec::Args),
     Sandboxes(sandboxes::Args),
     Sessions(sessions::Args),
     Streams(streams::Args),
@@ -107,6 +109,13 @@ pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
 
+/// Whether this process's command line, which cannot be understood, is for `exec`.
+pub(crate) fn is_exec() -> bool {
+    let command = command().ignore_errors(true);
+    let matches = command.try_get_matches();
+    matches.is_ok_and(|matches| matches.subcommand_name() == Some("exec"))
+}
+
 /// Does what was asked for.
 pub(crate) async fn execute(cli: Cli, console: &Console) -> Result<(), Failure> {
     let global = &cli.global;
@@ -115,6 +124,7 @@ pub(crate) async fn execute(cli: Cli, console: &Console) -> Result<(), Failure> 
         Command::Daemons(command) => crate::daemons::run(command, console).await,
         Command::PortForward(args) => forward::run(args, global, console).await,
         Command::Connect(args) => connect::run(&args, global, console).await,
+        Command::Exec(args) => exec::run(args, global, console).await,
         Command::Sandboxes(args) => sandboxes::run(args, global, console).await,
         Command::Sessions(args) => sessions::run(args, global, console).await,
         Command::Streams(args) => streams::run(args, global, console).await,

@@ -27,6 +27,8 @@ pub(crate) enum Failure {
     Said,
     /// A signal asked for the end; the exit code tells which.
     Stopped(i32),
+    /// Everything has been said, and this is the exit code.
+    Ended(i32),
 }
 
 /// A failure that no gateway has seen.
@@ -104,7 +106,7 @@ impl Failure {
         match self {
             Self::OutputClosed => 0,
             Self::End { .. } | Self::Local(_) | Self::Said => 1,
-            Self::Stopped(code) => *code,
+            Self::Stopped(code) | Self::Ended(code) => *code,
         }
     }
 
@@ -121,7 +123,7 @@ impl Failure {
                 let gap = if local.remedy.is_empty() { "" } else { ". " };
                 Some(format!("{}{gap}{}", plain(&local.sentence), local.remedy))
             }
-            Self::OutputClosed | Self::Said | Self::Stopped(_) => None,
+            Self::OutputClosed | Self::Said | Self::Stopped(_) | Self::Ended(_) => None,
         }
     }
 
@@ -145,7 +147,7 @@ impl Failure {
                     "message": self.sentence(),
                 })
             }
-            Self::OutputClosed | Self::Said | Self::Stopped(_) => return None,
+            Self::OutputClosed | Self::Said | Self::Stopped(_) | Self::Ended(_) => return None,
         };
         Some(json!({ "error": error }))
     }

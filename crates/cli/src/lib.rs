@@ -6,6 +6,7 @@
 //! | `settings` | which gateway is meant: flags, environment, contexts in a file |
 //! | `commands` | the commands that ask once and answer |
 //! | `forward` | `port-forward`: listeners, connections, outages |
+//! | `exec` | `exec`: a command, its terminal and its exit code |
 //! | `daemons` | `dev` and `demo`, which run gateways and supervisors: the only module of this system alone |
 //! | `output` | tables, JSON, colours; nothing else writes to stdout or stderr |
 //! | `failure`, `remedy` | what is said when it did not work, and what to do |
@@ -16,6 +17,7 @@ mod args;
 mod commands;
 #[cfg(all(unix, feature = "daemons"))]
 mod daemons;
+mod exec;
 mod failure;
 mod forward;
 mod logs;
@@ -41,8 +43,10 @@ use crate::output::Console;
 /// | 1 | it failed, and the sentence on stderr says why |
 /// | 2 | the command line cannot be understood |
 /// | 130, 143 | ended by Ctrl-C, by SIGTERM |
+///
+/// `exec` exits as its command does, and with 125 where others do with 1 or 2.
 pub fn run() -> ! {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| misused(&error));
     logs::init(cli.global.verbose);
     let console = Console::new(cli.global.output, cli.global.color);
     let code = match block_on(args::execute(cli, &console)) {
@@ -52,6 +56,18 @@ pub fn run() -> ! {
     // Nobody is left to tell if this fails.
     let _ = std::io::stdout().flush();
     // Not by way of dropping everything: a thread that reads stdin would be waited for.
+    exit(code)
+}
+
+/// Says what is wrong with the command line, or the help that it asks for.
+fn misused(error: &clap::Error) -> ! {
+    // What cannot be written cannot be reported either.
+    let _ = error.print();
+    let code = match error.exit_code() {
+        0 => 0,
+        _ if args::is_exec() => exec::misused(),
+        code => code,
+    };
     exit(code)
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: &Args, global: &Global, console: &Console) -> Resu
             console.sentence(&failure);
             Failure::Said
         }
-        Failure::OutputClosed | Failure::Said | Failure::Stopped(_) => failure,
+        Failure::OutputClosed | Failure::Said | Failure::Stopped(_) | Failure::Ended(_) => failure,
     })
 }
 

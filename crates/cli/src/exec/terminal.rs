@@ -1,0 +1,100 @@
+//! The terminal here: its size, and raw mode with a way back from everywhere.
+
+use tidegate_client::exec::TerminalSize;
+
+/// Raw mode, until it is dropped: keys are bytes, not signals, and nothing is echoed here.
+#[derive(Debug)]
+pub(super) struct Raw(());
+
+impl Raw {
+    /// Enters raw mode. A panic leaves it before it is told.
+    pub(super) fn enter() -> std::io::Result<Self> {
+        system::enter()?;
+        static HOOK: std::sync::Once = std::sync::Once::new();
+        HOOK.call_once(|| {
+            let tell = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                system::leave();
+                tell(panic);
+            }));
+        });
+        Ok(Self(()))
+    }
+
+    /// Enters raw mode again: whoever had the terminal meanwhile has left it as they like it.
+    pub(super) fn again(&self) {
+        // A terminal that is gone needs no mode.
+        let _ = system::enter();
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        system::leave();
+    }
+}
+
+/// The size of the terminal that stdin, stdout or stderr is.
+pub(super) fn size() -> Option<TerminalSize> {
+    system::size()
+}
+
+#[cfg(unix)]
+mod system {
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::sync::{Mutex, PoisonError};
+
+    use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+    use tidegate_client::exec::TerminalSize;
+
+    /// How the terminal was before.
+    static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+    pub(super) fn enter() -> io::Result<()> {
+        let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+        let stdin = io::stdin();
+        let current = tcgetattr(&stdin)?;
+        let mut raw = current.clone();
+        raw.make_raw();
+        tcsetattr(&stdin, OptionalActions::Now, &raw)?;
+        before.get_or_insert(current);
+        Ok(())
+    }
+
+    pub(super) fn leave() {
+        let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(before) = before {
+            // A terminal that is gone needs no mode.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        }
+    }
+
+    pub(super) fn size() -> Option<TerminalSize> {
+        fn of(terminal: impl AsFd) -> Option<TerminalSize> {
+            let size = tcgetwinsize(terminal).ok()?;
+            let (cols, rows) = (size.ws_col, size.ws_row);
+            (cols > 0 && rows > 0).then_some(TerminalSize { cols, rows })
+        }
+        of(io::stdin())
+            .or_else(|| of(io::stdout()))
+            .or_else(|| of(io::stderr()))
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::io;
+
+    use tidegate_client::exec::TerminalSize;
+
+    pub(super) fn enter() -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) const fn leave() {}
+
+    pub(super) const fn size() -> Option<TerminalSize> {
+        None
+    }
+}
