@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::id::{HopName, InstanceId};
 use tidegate_transport::Buffered;
@@ -11,6 +12,7 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::dial::Dialer;
+use crate::exec::{self, Commands};
 use crate::metrics::Metrics;
 use crate::streams::Streams;
 use crate::{Config, Phase};
@@ -23,6 +25,8 @@ pub(crate) struct Context {
     /// The name of this hop on a stream's path.
     pub(crate) hop: HopName,
     pub(crate) dialer: Dialer,
+    /// Who runs commands, where that is done.
+    pub(crate) commands: Option<Commands>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) buffered: Arc<Buffered>,
     pub(crate) metrics: Metrics,
@@ -32,20 +36,26 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(config: Config) -> Arc<Self> {
+    pub(crate) fn new(config: Config, commands: Option<Commands>) -> Arc<Self> {
         let streams = Arc::new(Streams::default());
         let buffered = Buffered::new();
         Arc::new(Self {
             instance: InstanceId::new(uuid::Uuid::new_v4().to_string()),
             hop: HopName::new("supervisor"),
             dialer: Dialer::new(&config),
-            metrics: Metrics::new(Arc::clone(&streams), Arc::clone(&buffered)),
+            metrics: Metrics::new(Arc::clone(&streams), Arc::clone(&buffered), commands.clone()),
+            commands,
             streams,
             buffered,
             phase: watch::Sender::new(Phase::Dialling),
             relays: TaskTracker::new(),
             config,
         })
+    }
+
+    /// What a session is offered.
+    pub(crate) fn offered(&self) -> Capabilities {
+        exec::offered(self.commands.as_ref())
     }
 
     /// The metadata of every call: the token, read again each time so that it can be replaced.

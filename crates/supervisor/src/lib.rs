@@ -17,6 +17,7 @@
 //! | `relay` | one stream, from the request for it to its end |
 //! | `lanes` | the data connections that relays run on |
 //! | `dial` | from a target's name to a connected socket, and what is never connected to |
+//! | `exec` | commands as streams: between a tunnel and the runner |
 //! | [`runner`] | commands: their processes, what they read and write, and how they are made to end |
 //! | `streams`, `memory` | what is open, what it holds, and the bound on both |
 //!
@@ -27,6 +28,7 @@
 mod allow;
 mod context;
 mod dial;
+mod exec;
 mod home;
 mod lanes;
 mod memory;

@@ -17,6 +17,7 @@ use tidegate_lifecycle::Cause;
 use tidegate_lifecycle::session::GatewayState;
 use tidegate_transport::Buffered;
 
+use crate::exec::Commands;
 use crate::streams::{Kind, Streams};
 
 /// Where a supervisor's streams lead: there is no other gateway behind it.
@@ -61,7 +62,11 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(streams: Arc<Streams>, buffered: Arc<Buffered>) -> Self {
+    pub(crate) fn new(
+        streams: Arc<Streams>,
+        buffered: Arc<Buffered>,
+        commands: Option<Commands>,
+    ) -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("tidegate"),
             sessions: Family::default(),
@@ -72,9 +77,12 @@ impl Metrics {
         };
         metrics.register();
         metrics.no_session();
-        metrics
-            .registry
-            .register_collector(Box::new(Live { streams, buffered }));
+        let live = Live {
+            streams,
+            buffered,
+            commands,
+        };
+        metrics.registry.register_collector(Box::new(live));
         process::register(&mut metrics.registry);
         metrics
     }
@@ -189,12 +197,17 @@ fn open_seconds() -> Histogram {
 struct Live {
     streams: Arc<Streams>,
     buffered: Arc<Buffered>,
+    commands: Option<Commands>,
 }
 
 impl Collector for Live {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         self.encode_streams(&mut encoder)?;
         self.encode_bytes(&mut encoder)?;
+        let running = self.commands.as_ref().map_or(0, Commands::running);
+        let running = ConstGauge::new(running as u64);
+        let (help, kind) = ("Commands that run, or whose descendants do", running.metric_type());
+        running.encode(encoder.encode_descriptor("execs", help, None, kind)?)?;
         let buffered = ConstGauge::new(self.buffered.get() as u64);
         let help = "Payload bytes held in this process";
         let kind = buffered.metric_type();
@@ -240,7 +253,7 @@ mod tests {
     #[test]
     fn names_are_those_that_dashboards_know() {
         let streams = Arc::new(Streams::default());
-        let metrics = Metrics::new(Arc::clone(&streams), Buffered::new());
+        let metrics = Metrics::new(Arc::clone(&streams), Buffered::new(), None);
         let _open = streams.enter(Kind::Forward, 9);
         metrics.session(GatewayState::Live);
         metrics.ignored();
@@ -261,6 +274,7 @@ mod tests {
             "tidegate_stream_bytes_total{direction=\"upstream\"} 0",
             "tidegate_stream_open_seconds_count{route=\"target\"} 1",
             "tidegate_buffered_bytes 0",
+            "tidegate_execs 0",
         ] {
             assert!(text.contains(&format!("\n{line}\n")), "{line} in\n{text}");
         }

@@ -4,17 +4,23 @@
 //!  RelayOpen ─▶ dial the target ─▶ RelayOpenResult ─▶ claim: RelayStream(init) ─▶ tunnel ─▶ end
 //! ```
 //!
+//! For a command there is nothing to dial: what to run comes on the stream itself.
+//!
 //! It runs on the thread of its lane and tells the session what to say on the control stream.
 //! `RelayClose` from the gateway ends it at every step.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use tidegate_bridge::{FrameEnd, Handle, Outcome, Plug, RpcKind, SocketEnd, Tunnel};
+use tidegate_bridge::{
+    Cargo, End as TunnelEnd, ExecEnd, FrameEnd, Handle, Machine, Outcome, Plug, RpcEnd, RpcKind,
+    SocketEnd, Tunnel,
+};
 use tidegate_lifecycle::cause::{Cause, End, Origin, Reason};
+use tidegate_lifecycle::exec::{Execution, Hop};
 use tidegate_lifecycle::id::{ChannelId, SessionId};
 use tidegate_lifecycle::leg::{Leg, Orientation};
-use tidegate_lifecycle::relay::{Rank, Relay as Machine, Side};
+use tidegate_lifecycle::relay::{Rank, Relay as ByteMachine, Side};
 use tidegate_lifecycle::session::RelayOpen;
 use tidegate_lifecycle::{Capabilities, Capability, Target};
 use tidegate_transport::{ResponseHead, SendHalf};
@@ -23,6 +29,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
+use crate::exec::{Commands, Stop};
 use crate::lanes::Lane;
 use crate::streams::Stream;
 
@@ -40,6 +47,7 @@ pub(crate) enum Report {
 pub(crate) struct Leash {
     cancel: Cancel,
     handle: Handle,
+    stop: Stop,
 }
 
 /// Ends a relay that is no tunnel yet, and says why.
@@ -57,8 +65,12 @@ impl Cancel {
 }
 
 impl Leash {
-    /// The gateway ended the relay, or was lost: stops at whichever step it is.
+    /// The gateway ended the relay, or was lost: stops at whichever step it is. A command that an
+    /// operator closes has time for its exit, which is a result and not an error.
     pub(crate) fn told(&self, end: End) {
+        if end.reason == Reason::OperatorClosed && self.stop.ask() {
+            return;
+        }
         let why = end.cause();
         self.handle.told(Side::Downstream, Rank::Typed, end);
         self.cancel.because(why);
@@ -79,6 +91,17 @@ pub(crate) struct Terms {
     pub(crate) agreed: Capabilities,
 }
 
+/// What a stream leads to.
+enum Way {
+    /// A connected target.
+    Target(Plug),
+    /// Whoever runs commands.
+    Commands(Commands),
+}
+
+/// A RelayStream of ours that is not answered yet.
+type Call = (SendHalf, ResponseHead);
+
 /// One stream that the gateway asked for.
 #[derive(Debug)]
 pub(crate) struct Relay {
@@ -90,6 +113,7 @@ pub(crate) struct Relay {
     target: Target,
     dial_timeout: Option<Duration>,
     cancel: Cancel,
+    stop: Stop,
     reports: mpsc::Sender<Report>,
 }
 
@@ -103,10 +127,11 @@ impl Relay {
         open: RelayOpen,
         reports: mpsc::Sender<Report>,
     ) -> (Self, Leash) {
-        let cancel = Cancel::default();
+        let (cancel, stop) = (Cancel::default(), Stop::default());
         let leash = Leash {
             cancel: cancel.clone(),
             handle: stream.handle().clone(),
+            stop: stop.clone(),
         };
         let relay = Self {
             context,
@@ -117,6 +142,7 @@ impl Relay {
             target: open.target,
             dial_timeout: open.dial_timeout,
             cancel,
+            stop,
             reports,
         };
         (relay, leash)
@@ -125,11 +151,8 @@ impl Relay {
     /// Serves the stream until nothing of it is left.
     pub(crate) async fn run(self) {
         let begun = Instant::now();
-        let dialled = self
-            .unless_cancelled(self.context.dialer.dial(&self.target, self.dial_timeout))
-            .await;
-        let plug = match dialled {
-            Some(Ok(plug)) => plug,
+        let way = match self.unless_cancelled(self.reach()).await {
+            Some(Ok(way)) => way,
             Some(Err(end)) => return self.refuse(end).await,
             None => {
                 self.never_opened(self.why());
@@ -142,7 +165,10 @@ impl Relay {
         self.report(Report::Dialled(self.channel.clone(), Ok(())))
             .await;
         match self.unless_cancelled(self.claim()).await {
-            Some(Ok((send, head))) => self.tunnel(plug, send, head).await,
+            Some(Ok(call)) => match way {
+                Way::Target(plug) => self.connect(plug, call).await,
+                Way::Commands(commands) => self.execute(commands, call).await,
+            },
             Some(Err(end)) => self.give_up(end).await,
             None => {
                 self.count(self.why());
@@ -151,7 +177,18 @@ impl Relay {
         }
     }
 
-    async fn claim(&self) -> Result<(SendHalf, ResponseHead), End> {
+    async fn reach(&self) -> Result<Way, End> {
+        match (&self.target, &self.context.commands) {
+            (Target::Exec, Some(commands)) => Ok(Way::Commands(commands.clone())),
+            (Target::Exec, None) | (Target::Tcp { .. } | Target::Ssh, _) => {
+                let dialer = &self.context.dialer;
+                let dialled = dialer.dial(&self.target, self.dial_timeout).await;
+                dialled.map(Way::Target)
+            }
+        }
+    }
+
+    async fn claim(&self) -> Result<Call, End> {
         let headers = self.context.metadata().await?;
         self.lane.open(headers).await.map_err(|error| {
             let message = format!("no connection to the gateway for the stream's data: {error}");
@@ -159,49 +196,74 @@ impl Relay {
         })
     }
 
-    async fn tunnel(self, plug: Plug, send: SendHalf, head: ResponseHead) {
+    /// Carries bytes between the gateway and a target.
+    async fn connect(self, plug: Plug, call: Call) {
         let now = Instant::now();
-        let Context {
-            buffered,
-            config,
-            hop,
-            ..
-        } = &*self.context;
         let agreed = self.terms.agreed.intersect(Capabilities::STREAM);
+        let downstream: FrameEnd = self.answer(call, agreed);
+        let upstream = SocketEnd::new(Side::Upstream, plug, &self.context.buffered);
+        let machine = ByteMachine::new(
+            Leg::opener(Orientation::Backward, Some(agreed.half_close())),
+            Leg::socket(),
+            self.context.config.stream_limits(),
+            Origin::Supervisor,
+            self.context.hop.clone(),
+            now,
+        );
+        let handle = self.stream.handle().clone();
+        self.carry(Tunnel::new(downstream, upstream, machine, handle, now))
+            .await;
+    }
+
+    /// Carries what a command is told and tells. When either is over, so is the other.
+    async fn execute(self, commands: Commands, call: Call) {
+        let now = Instant::now();
+        let agreed = self.terms.agreed.intersect(Capabilities::EXEC);
+        let downstream: ExecEnd = self.answer(call, agreed);
+        let Context { buffered, hop, .. } = &*self.context;
+        let (upstream, job) = commands.job(self.stop.clone(), hop.clone(), buffered);
+        let machine = Execution::new(
+            Hop::opener(Orientation::Backward, Some(agreed)),
+            Hop::local(),
+            self.context.config.stream_limits(),
+            Origin::Supervisor,
+            hop.clone(),
+            now,
+        );
+        let handle = self.stream.handle().clone();
+        let tunnel = Tunnel::new(downstream, upstream, machine, handle, now);
+        tokio::join!(job.run(), self.carry(tunnel));
+    }
+
+    /// Our side of the RelayStream, whose init is on its way.
+    fn answer<I: Cargo>(&self, (send, head): Call, agreed: Capabilities) -> RpcEnd<I> {
         let knows_us = agreed != Capabilities::NONE;
         let init = RelayInit {
             channel: self.channel.clone(),
             session: knows_us.then(|| self.terms.session.clone()),
             capabilities: agreed,
         };
-        let downstream = FrameEnd::opened(
-            RpcKind::RelayClient {
-                liveness: self.terms.agreed.has(Capability::SessionLiveness),
-            },
-            send,
-            head,
-            init.encode(),
-            Some(agreed),
-            buffered,
-        );
-        let upstream = SocketEnd::new(Side::Upstream, plug, buffered);
-        let machine = Machine::new(
-            Leg::opener(Orientation::Backward, Some(agreed.half_close())),
-            Leg::socket(),
-            config.stream_limits(),
-            Origin::Supervisor,
-            hop.clone(),
-            now,
-        );
-        let handle = self.stream.handle().clone();
-        let mut tunnel = Tunnel::new(downstream, upstream, machine, handle, now);
+        let kind = RpcKind::RelayClient {
+            liveness: self.terms.agreed.has(Capability::SessionLiveness),
+        };
+        let (init, total) = (init.encode(), &self.context.buffered);
+        RpcEnd::opened(kind, send, head, init, Some(agreed), total)
+    }
+
+    async fn carry<I, D, U, M>(self, mut tunnel: Tunnel<D, U, M>)
+    where
+        I: Cargo,
+        D: TunnelEnd<Item = I>,
+        U: TunnelEnd<Item = I>,
+        M: Machine<Item = I>,
+    {
         let outcome = tunnel.run().await;
         self.ended(&outcome);
         let close = outcome
             .end
             .as_deref()
             .filter(|_| outcome.ended_by != Some(Side::Downstream));
-        let close = close.map(|end| end.seen_from_afar().via(hop));
+        let close = close.map(|end| end.seen_from_afar().via(&self.context.hop));
         self.report(Report::Ended(self.channel.clone(), close))
             .await;
         let Self { stream, .. } = self;

@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::GatewayUrl;
 use crate::context::Context;
+use crate::exec::Commands;
 use crate::home::Home;
 use crate::session::Gateway;
 use crate::{Config, Phase, memory};
@@ -47,6 +48,9 @@ pub enum StartError {
     /// A certificate or key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// Commands cannot be run in the way that was asked for.
+    #[error("cannot run commands with `exec_scope` as it is set: {0}")]
+    Commands(#[source] io::Error),
     /// There are no threads to be had.
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
@@ -86,9 +90,10 @@ impl Supervisor {
         config.check()?;
         let redial = config.redial()?;
         let gateways = gateways(&config)?;
+        let commands = Commands::new(&config).map_err(StartError::Commands)?;
         let shards = Shards::new(config.threads.0).map_err(StartError::Threads)?;
         Ok(Self {
-            context: Context::new(config),
+            context: Context::new(config, commands),
             shards: Arc::new(shards),
             gateways,
             redial,
@@ -129,8 +134,15 @@ impl Supervisor {
             let stopped = self.home(stop).await;
             self.context.phase.send_replace(Phase::Leaving);
             self.context.relays.close();
-            // Nothing of a stream outlives its end by more; what still does is cut with the threads.
-            let _ = tokio::time::timeout(CLEANUP, self.context.relays.wait()).await;
+            // Nothing of a stream outlives its end by more; what still does is cut with the threads,
+            // and commands by those who watch over this process.
+            let ended = async {
+                self.context.relays.wait().await;
+                if let Some(commands) = &self.context.commands {
+                    commands.stop_all().await;
+                }
+            };
+            let _ = tokio::time::timeout(CLEANUP, ended).await;
             stopped
         };
         tokio::select! {

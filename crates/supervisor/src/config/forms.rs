@@ -2,11 +2,96 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_daemon::ConfigError;
+use tidegate_daemon::{ConfigError, choice};
 use tidegate_daemon::settings::{Remedy, Value, quoted};
 use tidegate_transport::{Endpoint, EndpointError, Proxy, ProxyRules};
 
 use crate::AllowRule;
+#[cfg(target_os = "linux")]
+use crate::runner::Scope;
+
+choice! {
+    /// How the descendants of a command are found when it has to end.
+    pub enum ExecScope {
+        /// With cgroups where they can be used, else with reapers.
+        Auto = "auto",
+        /// With a cgroup for each command.
+        Cgroup = "cgroup",
+        /// With a reaper for each command.
+        Reaper = "reaper",
+        /// Commands are not run.
+        Off = "off",
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl ExecScope {
+    /// The same for the runner.
+    pub(crate) const fn scope(self) -> Scope {
+        match self {
+            Self::Auto | Self::Off => Scope::Auto,
+            Self::Cgroup => Scope::Cgroup,
+            Self::Reaper => Scope::Reaper,
+        }
+    }
+}
+
+/// A variable of every command: `NAME=VALUE`, or `NAME` with the value that it has here.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value; the supervisor's own if unset.
+    pub value: Option<String>,
+}
+
+impl Variable {
+    /// Its name and value, unless it has none here.
+    pub(crate) fn resolve(&self) -> Option<(String, String)> {
+        let value = self.value.clone();
+        let value = value.or_else(|| std::env::var(&self.name).ok());
+        value.map(|value| (self.name.clone(), value))
+    }
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What it is set to may be a secret.
+        f.debug_tuple("Variable").field(&self.name).finish()
+    }
+}
+
+impl Value for Variable {
+    const KIND: &'static str = "NAME[=VALUE]";
+    const SECRET: bool = true;
+
+    fn read(text: &str) -> Result<Self, Remedy> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        let begins = name
+            .chars()
+            .next()
+            .is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
+        let goes_on = name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+        if !begins || !goes_on {
+            return Err(Remedy::new(
+                "write NAME=VALUE, or NAME for the value that it has here, with a name of letters, \
+                 digits and _",
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            value,
+        })
+    }
+
+    fn show(&self) -> String {
+        let value = self.value.as_ref();
+        quoted(&value.map_or_else(|| self.name.clone(), |_| format!("{}=…", self.name)))
+    }
+}
 
 /// A gateway to dial: `http://HOST:PORT` or `https://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]

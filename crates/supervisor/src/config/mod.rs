@@ -4,7 +4,7 @@
 mod credentials;
 mod forms;
 
-pub use forms::{Authorities, GatewayProxy, GatewayUrl};
+pub use forms::{Authorities, ExecScope, GatewayProxy, GatewayUrl, Variable};
 pub use tidegate_daemon::settings::{Address, Threads, TimeScale};
 pub use tidegate_daemon::{ConfigError, Size};
 
@@ -20,6 +20,8 @@ use tidegate_lifecycle::redial::Bounds;
 use tidegate_transport::{Ping, Settings as Http2};
 
 use crate::AllowRule;
+#[cfg(target_os = "linux")]
+use crate::runner::RunnerConfig;
 
 /// The program that reads it.
 pub const PROGRAM: Program = Program {
@@ -64,6 +66,15 @@ settings! {
         threads: Threads = "1",
         /// How long a target may take to answer: then DIAL_TIMEOUT.
         dial_timeout: Duration = "10s" where positive,
+        /// How the descendants of a command are found when it has to end; off = no commands are run.
+        exec_scope: ExecScope = "auto",
+        /// Commands that may run at once: then LIMIT_EXECS.
+        exec_limit: usize = "256",
+        /// How long a command that has to end may take after TERM: then KILL.
+        kill_grace: Duration = "2s",
+        /// The variables of every command, NAME=VALUE or NAME for the value that it has here.
+        /// Nothing else of this process's own is inherited.
+        base_environment: Vec<Variable> = "HOME,LANG,LC_ALL,LOGNAME,PATH,SHELL,TMPDIR,TZ,USER",
         /// How long open streams may take to finish after SIGTERM: then SUPERVISOR_STOPPED.
         stop_grace: Duration = "10s",
         /// The first wait before another attempt, which grows.
@@ -129,6 +140,15 @@ impl Config {
             }),
             ..Http2::default()
         }
+    }
+
+    /// The variables of every command. Without a PATH it has the usual one.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let usual = RunnerConfig::default().base_environment;
+        let path = usual.into_iter().filter(|(name, _)| name == "PATH");
+        let set = self.base_environment.iter().filter_map(Variable::resolve);
+        path.take(1).chain(set).collect()
     }
 
     pub(crate) fn stream_limits(&self) -> StreamLimits {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_bridge::Said;
-use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::id::ChannelId;
 use tidegate_lifecycle::limits::{HEARTBEAT_INTERVAL, STATUS_GRACE};
@@ -86,7 +85,7 @@ async fn open(
     let hello = Hello {
         sandbox: context.config.sandbox.clone(),
         instance: context.instance.clone(),
-        capabilities: Capabilities::SESSION,
+        capabilities: context.offered(),
         protocol_version: PROTOCOL_VERSION,
     };
     let opening = Control::open(context, &gateway.endpoint, hello);
@@ -139,7 +138,7 @@ impl Session {
         Self {
             context: Arc::clone(context),
             gateway: gateway.url.clone(),
-            machine: SupervisorSession::new(Capabilities::SESSION, interval, now.into_std()),
+            machine: SupervisorSession::new(context.offered(), interval, now.into_std()),
             control,
             unflushed: true,
             overrun: false,
