@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use crate::commands::{completions, connect, contexts, manual, sandboxes, sessions, streams};
 use crate::failure::Failure;
 use crate::output::{Colour, Console, Format};
-use crate::{exec, forward};
+use crate::{copy, exec, forward};
 
 /// Carries TCP connections and commands into sandboxes that nothing can reach from outside.
 #[derive(Debug, Parser)]
@@ -96,6 +96,7 @@ pub(crate) enum Command {
     PortForward(forward::Args),
     Connect(connect::Args),
     Exec(exec::Args),
+    Cp(copy::Args),
     Sandboxes(sandboxes::Args),
     Sessions(sessions::Args),
     Streams(streams::Args),
@@ -125,6 +126,7 @@ pub(crate) async fn execute(cli: Cli, console: &Console) -> Result<(), Failure> 
         Command::PortForward(args) => forward::run(args, global, console).await,
         Command::Connect(args) => connect::run(&args, global, console).await,
         Command::Exec(args) => exec::run(args, global, console).await,
+        Command::Cp(args) => copy::run(args, global, console).await,
         Command::Sandboxes(args) => sandboxes::run(args, global, console).await,
         Command::Sessions(args) => sessions::run(args, global, console).await,
         Command::Streams(args) => streams::run(args, global, console).await,

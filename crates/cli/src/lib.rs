@@ -7,6 +7,7 @@
 //! | `commands` | the commands that ask once and answer |
 //! | `forward` | `port-forward`: listeners, connections, outages |
 //! | `exec` | `exec`: a command, its terminal and its exit code |
+//! | `copy` | `cp`: files and folders, as a tar over a command |
 //! | `daemons` | `dev` and `demo`, which run gateways and supervisors: the only module of this system alone |
 //! | `output` | tables, JSON, colours; nothing else writes to stdout or stderr |
 //! | `failure`, `remedy` | what is said when it did not work, and what to do |
@@ -15,6 +16,7 @@
 
 mod args;
 mod commands;
+mod copy;
 #[cfg(all(unix, feature = "daemons"))]
 mod daemons;
 mod exec;

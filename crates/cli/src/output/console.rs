@@ -1,7 +1,7 @@
 //! Where commands write.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write, stderr, stdout};
+use std::io::{self, ErrorKind, IsTerminal, Write, stderr, stdout};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -61,6 +61,16 @@ impl Console {
     pub(crate) fn note(&self, text: impl Display) {
         // Who closed stderr does not want to know.
         let _ = write(stderr().lock(), &format!("{text}\n"));
+    }
+
+    /// Whether somebody sees a line that changes.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.is_json() && stderr().is_terminal()
+    }
+
+    /// Draws the line that changes anew, on stderr; nothing takes it away.
+    pub(crate) fn redraw(&self, line: &str) {
+        let _ = write(stderr().lock(), &format!("\r\u{1b}[K{line}"));
     }
 
     /// Says why it did not work, to a person.
