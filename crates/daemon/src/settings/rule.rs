@@ -59,6 +59,7 @@ pub fn positive<T: Amount>(amount: &T) -> Result<(), Remedy> {
 /// # Errors
 ///
 /// When there is nothing.
+#[expect(clippy::ptr_arg, reason = "a rule takes the very type of its key")]
 pub fn filled<T>(list: &Vec<T>) -> Result<(), Remedy> {
     allow(!list.is_empty(), "write at least one")
 }

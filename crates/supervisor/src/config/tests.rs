@@ -5,10 +5,15 @@ use tidegate_lifecycle::limits::{DIAL_TIMEOUT, STOP_GRACE};
 use super::*;
 use crate::{StartError, Supervisor};
 
+fn file_of(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
 fn read(arguments: &[&str], file: &str) -> Result<Config, ConfigError> {
-    let path = tempfile::NamedTempFile::new().expect("a file");
-    std::fs::write(path.path(), file).expect("room in it");
-    let config = path.path().to_string_lossy().into_owned();
+    let file = file_of(file);
+    let config = file.path().to_string_lossy().into_owned();
     let program = ["tidegate-supervisor", "--config", &config];
     let arguments = program.iter().chain(arguments).map(Into::into);
     Config::read(&PROGRAM.listen(arguments, |_| None)?.layers)
