@@ -48,6 +48,8 @@ use crate::output::Console;
 ///
 /// `exec` exits as its command does, and with 125 where others do with 1 or 2.
 pub fn run() -> ! {
+    #[cfg(all(unix, feature = "daemons"))]
+    daemons::enter();
     let cli = Cli::try_parse().unwrap_or_else(|error| misused(&error));
     logs::init(cli.global.verbose);
     let console = Console::new(cli.global.output, cli.global.color);

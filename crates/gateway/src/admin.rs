@@ -36,6 +36,7 @@ struct Gauges {
     sessions: Family<Labels<1>, Gauge>,
     streams: Family<Labels<2>, Gauge>,
     pending: Gauge,
+    execs: Gauge,
     bytes: Family<Labels<1>, Counter>,
     buffered: Gauge,
     tasks: Gauge,
@@ -84,6 +85,8 @@ impl Gauges {
         registry.register("tidegate_streams", streams, self.streams.clone());
         let pending = "Streams that wait for their path";
         registry.register("tidegate_pending_relays", pending, self.pending.clone());
+        let execs = "Commands that run, or are being started";
+        registry.register("tidegate_execs", execs, self.execs.clone());
         let bytes = "Payload carried; upstream is towards the target";
         registry.register("tidegate_stream_bytes", bytes, self.bytes.clone());
         let buffered = "Payload held for slow readers";
@@ -96,6 +99,7 @@ impl Gauges {
         self.set_sessions(state);
         self.set_streams(state);
         self.pending.set(signed(state.streams.pending()));
+        self.execs.set(signed(state.streams.execs()));
         self.buffered.set(signed(state.buffered.get()));
         let tasks = (0..shards.count())
             .map(|index| shards.get(index).tasks())

@@ -1,9 +1,10 @@
-//! The first message of a byte stream, and the answer to a call that does not have a good one.
+//! The first message of a stream, and the answer to a call that does not have a good one.
 
 use bytes::Bytes;
 use tidegate_lifecycle::limits::STATUS_GRACE;
 use tidegate_lifecycle::{Capabilities, End, Origin, Reason};
 use tidegate_transport::{Received, RecvHalf, Respond};
+use tidegate_wire::exec::{self, ItemReader};
 use tidegate_wire::frame::{Frame, FrameError, FrameLimit, FrameReader};
 use tidegate_wire::{DecodeError, status};
 use tokio::time::timeout;
@@ -19,32 +20,98 @@ pub(crate) enum NoFirst {
     Gone(End),
 }
 
-/// Reads the init of a byte stream from `recv` and parses it with `parse`. The reader that comes
+/// What a stream begins with.
+pub(crate) enum First {
+    /// The message that it must begin with.
+    Init(Bytes),
+    /// Another.
+    Other,
+}
+
+/// Reads the first message of a stream, and what follows it.
+pub(crate) trait Beginning {
+    /// What the first message must be.
+    const WHAT: &'static str;
+
+    /// Takes the next bytes of the stream.
+    fn push(&mut self, bytes: Bytes);
+    /// The first message; none until more bytes are pushed.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are no message.
+    fn first(&mut self) -> Result<Option<First>, FrameError>;
+    /// How many of the bytes pushed are not part of a message that has come out.
+    fn buffered(&self) -> usize;
+}
+
+impl Beginning for FrameReader {
+    const WHAT: &'static str = "init";
+
+    fn push(&mut self, bytes: Bytes) {
+        self.push(bytes);
+    }
+
+    fn first(&mut self) -> Result<Option<First>, FrameError> {
+        Ok(self.next()?.map(|frame| match frame {
+            Frame::Init(init) => First::Init(init),
+            Frame::Data(_) | Frame::HalfClose | Frame::Empty | Frame::Unknown => First::Other,
+        }))
+    }
+
+    fn buffered(&self) -> usize {
+        self.buffered()
+    }
+}
+
+impl Beginning for ItemReader {
+    const WHAT: &'static str = "start";
+
+    fn push(&mut self, bytes: Bytes) {
+        self.push(bytes);
+    }
+
+    fn first(&mut self) -> Result<Option<First>, FrameError> {
+        Ok(self.first()?.map(|first| match first {
+            exec::First::Start(start) => First::Init(start),
+            exec::First::Other => First::Other,
+        }))
+    }
+
+    fn buffered(&self) -> usize {
+        self.buffered()
+    }
+}
+
+/// A reader of a frame stream of which nothing was agreed yet.
+pub(crate) fn frames() -> FrameReader {
+    FrameReader::new(FrameLimit::of(Capabilities::NONE))
+}
+
+/// Reads the first message of a stream from `recv` and parses it with `parse`. The reader that comes
 /// with it holds what arrived behind it.
 ///
 /// # Errors
 ///
-/// INIT_TIMEOUT, PROTOCOL_VIOLATION for anything but an init, INVALID_REQUEST for one that misses
-/// something, GATEWAY_DRAINING.
-pub(crate) async fn read<T>(
+/// INIT_TIMEOUT, PROTOCOL_VIOLATION for anything but the message that must be first, INVALID_REQUEST
+/// for one that misses something, GATEWAY_DRAINING.
+pub(crate) async fn read<R: Beginning, T>(
     state: &State,
     who: Origin,
     recv: &mut RecvHalf,
+    mut reader: R,
     parse: impl FnOnce(&Bytes) -> Result<T, DecodeError>,
-) -> Result<(T, FrameReader), NoFirst> {
-    let mut reader = FrameReader::new(FrameLimit::of(Capabilities::NONE));
-    let frame = tokio::select! {
+) -> Result<(T, R), NoFirst> {
+    let first = tokio::select! {
         biased;
-        frame = timeout(state.times.init, frame(recv, &mut reader, who)) => frame,
+        first = timeout(state.times.init, first(recv, &mut reader, who)) => first,
         () = state.draining.cancelled() => return Err(NoFirst::Refuse(state.drained())),
     };
-    let init = match frame {
-        Ok(Ok(Frame::Init(init))) => init,
-        Ok(Ok(Frame::Data(_) | Frame::HalfClose | Frame::Empty | Frame::Unknown)) => {
-            return Err(NoFirst::Refuse(violation(
-                who,
-                "the first frame must be init",
-            )));
+    let init = match first {
+        Ok(Ok(First::Init(init))) => init,
+        Ok(Ok(First::Other)) => {
+            let message = format!("the first frame must be {}", R::WHAT);
+            return Err(NoFirst::Refuse(violation(who, &message)));
         }
         Ok(Err(none)) => return Err(none),
         Err(_) => return Err(NoFirst::Refuse(late(state))),
@@ -95,19 +162,20 @@ pub(crate) fn violation(who: Origin, message: &str) -> End {
     End::new(who, Reason::ProtocolViolation, message)
 }
 
-async fn frame(
+async fn first<R: Beginning>(
     recv: &mut RecvHalf,
-    reader: &mut FrameReader,
+    reader: &mut R,
     who: Origin,
-) -> Result<Frame, NoFirst> {
-    let mut held = 0;
+) -> Result<First, NoFirst> {
+    let (mut held, mut released) = (0, 0);
     loop {
-        match reader.next() {
-            Ok(Some(frame)) => {
-                recv.release(held - reader.buffered());
-                return Ok(frame);
+        match reader.first() {
+            Ok(Some(first)) => {
+                recv.release(held - reader.buffered() - released);
+                return Ok(first);
             }
-            Ok(None) => {}
+            // All of it belongs to a message that must be whole, and may be larger than the window.
+            Ok(None) => recv.release(held - std::mem::replace(&mut released, held)),
             Err(error) => return Err(NoFirst::Refuse(broken(who, error))),
         }
         match recv.recv().await {
@@ -116,8 +184,10 @@ async fn frame(
                 reader.push(data);
             }
             Received::End | Received::Trailers(_) => {
-                let message = "the stream ended before its first frame, which must be init";
-                return Err(NoFirst::Refuse(violation(who, message)));
+                let what = R::WHAT;
+                let message =
+                    format!("the stream ended before its first frame, which must be {what}");
+                return Err(NoFirst::Refuse(violation(who, &message)));
             }
             Received::Lost(lost) => {
                 let message = format!("the {who} went away before its first frame: {lost}");

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use tidegate_transport::{ServerStream, Shards, StreamHandler};
-use tidegate_wire::metadata::{CONNECT_SUPERVISOR, FORWARD_TCP, RELAY_STREAM};
+use tidegate_wire::metadata::{
+    CONNECT_SUPERVISOR, EXEC_SANDBOX, EXEC_SANDBOX_INTERACTIVE, FORWARD_TCP, RELAY_STREAM,
+};
 
 use crate::state::State;
+use crate::stream::Door;
 use crate::{relay, session, stream};
 
 /// Takes the streaming calls, each into a task of its own on the thread of its connection. One that
@@ -35,14 +38,26 @@ impl Handler {
 
 impl StreamHandler for Handler {
     fn wants(&self, path: &str) -> bool {
-        matches!(path, FORWARD_TCP | CONNECT_SUPERVISOR | RELAY_STREAM)
+        match path {
+            FORWARD_TCP | EXEC_SANDBOX | EXEC_SANDBOX_INTERACTIVE => true,
+            CONNECT_SUPERVISOR | RELAY_STREAM => true,
+            _ => false,
+        }
     }
 
     fn handle(&self, stream: ServerStream) {
         let state = Arc::clone(&self.state);
         let shard = stream.connection.shard;
         match stream.head.uri.path() {
-            FORWARD_TCP => self.spawn(shard, "forward", stream::serve(state, stream)),
+            FORWARD_TCP => self.spawn(shard, "forward", stream::forward(state, stream)),
+            EXEC_SANDBOX => {
+                let exec = stream::exec(state, stream, Door::Once);
+                self.spawn(shard, "exec", exec);
+            }
+            EXEC_SANDBOX_INTERACTIVE => {
+                let exec = stream::exec(state, stream, Door::Interactive);
+                self.spawn(shard, "exec", exec);
+            }
             RELAY_STREAM => self.spawn(shard, "relay", relay::serve(state, stream)),
             CONNECT_SUPERVISOR => self.spawn(shard, "session", session::serve(state, stream)),
             // Not asked for; dropping it resets the call.

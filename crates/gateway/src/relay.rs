@@ -24,7 +24,15 @@ pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
         );
         return first::refuse(respond, recv, &end).await;
     };
-    let read = first::read(&state, Origin::Supervisor, &mut recv, RelayInit::parse).await;
+    let frames = first::frames();
+    let read = first::read(
+        &state,
+        Origin::Supervisor,
+        &mut recv,
+        frames,
+        RelayInit::parse,
+    )
+    .await;
     drop(place);
     let (respond, recv, end) = match read {
         Ok((init, reader)) => match find(&state, &init) {

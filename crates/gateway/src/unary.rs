@@ -179,7 +179,7 @@ impl GatewayApi for Api {
             Reason::OperatorClosed,
             "an operator closed the stream",
         );
-        entry.handle.close(end);
+        entry.end(end);
         Ok(())
     }
 
@@ -252,7 +252,7 @@ fn shown_stream(state: &State, entry: &Entry) -> Stream {
         id: entry.id.clone(),
         sandbox: entry.subject.sandbox.clone(),
         kind: entry.kind().as_str().to_owned(),
-        target: entry.subject.target.to_string(),
+        target: entry.subject.label(),
         state: progress.state.to_owned(),
         path: vec![state.id.clone()],
         since: Some(entry.since),

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct Waiting {
     limit: usize,
     forwards: Arc<AtomicUsize>,
+    execs: Arc<AtomicUsize>,
     relays: Arc<AtomicUsize>,
     sessions: Arc<AtomicUsize>,
 }
@@ -18,6 +19,8 @@ pub(crate) struct Waiting {
 pub(crate) enum Call {
     /// ForwardTcp.
     Forward,
+    /// ExecSandbox, ExecSandboxInteractive.
+    Exec,
     /// RelayStream.
     Relay,
     /// ConnectSupervisor.
@@ -29,6 +32,7 @@ impl Waiting {
         Self {
             limit,
             forwards: Arc::default(),
+            execs: Arc::default(),
             relays: Arc::default(),
             sessions: Arc::default(),
         }
@@ -38,6 +42,7 @@ impl Waiting {
     pub(crate) fn enter(&self, call: Call) -> Option<WaitingGuard> {
         let count = match call {
             Call::Forward => &self.forwards,
+            Call::Exec => &self.execs,
             Call::Relay => &self.relays,
             Call::Session => &self.sessions,
         };

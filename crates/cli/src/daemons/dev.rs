@@ -169,6 +169,10 @@ fn page(
             "127.0.0.1:8080 -> its port 80",
         ),
         command(
+            format!("exec -it {sandbox} -- sh"),
+            "a shell on a terminal in there",
+        ),
+        command(
             format!("connect {sandbox} 22"),
             "stdin and stdout <-> its port 22",
         ),

@@ -10,6 +10,13 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::output::Console;
 
+/// Must be called before anything else: this binary is also what a supervisor runs beside commands,
+/// and then this does not return.
+pub(crate) fn enter() {
+    #[cfg(target_os = "linux")]
+    tidegate_supervisor::runner::enter();
+}
+
 /// The commands that need the daemons.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -4,6 +4,10 @@
 
 mod commands;
 mod connect;
+mod copy;
 mod dev_and_demo;
+mod exec;
 mod forward;
 mod house;
+mod pty;
+mod terminal;

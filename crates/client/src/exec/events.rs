@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tidegate_bridge::PipeReceiver;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::exec::{Exit, Output};
+use tidegate_lifecycle::id::HopName;
 use tidegate_wire::exec::Item;
 use tokio::sync::oneshot;
 
@@ -36,6 +37,8 @@ pub struct Events {
     exit: Option<Box<Exit>>,
     outcome: Option<Outcome>,
     task: Arc<Task>,
+    /// What this program is called as a hop, which is no news to it.
+    here: HopName,
 }
 
 impl Events {
@@ -43,6 +46,7 @@ impl Events {
         receiver: PipeReceiver,
         starting: oneshot::Receiver<Started>,
         task: Arc<Task>,
+        here: HopName,
     ) -> Self {
         Self {
             receiver,
@@ -52,6 +56,7 @@ impl Events {
             exit: None,
             outcome: None,
             task,
+            here,
         }
     }
 
@@ -169,7 +174,10 @@ impl Events {
         }
     }
 
-    fn conclude(&mut self, end: Option<End>) {
+    fn conclude(&mut self, mut end: Option<End>) {
+        if let Some(end) = &mut end {
+            end.hops.pop_if(|hop| *hop == self.here);
+        }
         self.outcome = Some(match (self.exit.take(), end) {
             // The exit is here whatever became of the stream behind it.
             (Some(exit), _) => Outcome::of(*exit),

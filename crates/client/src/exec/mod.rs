@@ -127,7 +127,7 @@ impl Client {
         let task = Arc::new(task);
         Ok(Exec {
             input: Input::new(sender, Arc::clone(&task)),
-            events: Events::new(receiver, started, task),
+            events: Events::new(receiver, started, task, self.hop().clone()),
         })
     }
 }

@@ -88,6 +88,10 @@ settings! {
         max_streams: usize = "100000",
         /// Streams of one sandbox that may be open at once: then LIMIT_STREAMS.
         max_streams_per_sandbox: usize = "20000",
+        /// Commands that may run at once: then LIMIT_EXECS.
+        max_execs: usize = "20000",
+        /// Commands of one sandbox that may run at once: then LIMIT_EXECS.
+        max_execs_per_sandbox: usize = "256",
         /// Supervisors that may be connected at once: then LIMIT_SESSIONS.
         max_sessions: usize = "20000",
         /// Payload that may wait for slow readers in this process: then LIMIT_MEMORY.

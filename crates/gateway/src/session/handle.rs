@@ -1,11 +1,11 @@
 //! A session as the rest of the gateway sees it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use tidegate_lifecycle::id::{ChannelId, Generation, InstanceId, SandboxName, SessionId};
-use tidegate_lifecycle::{Capabilities, End};
+use tidegate_lifecycle::{Capabilities, Capability, End};
 use tokio::sync::{Notify, mpsc};
 
 use super::Wish;
@@ -27,11 +27,20 @@ pub(crate) struct Session {
     pub(crate) agreed: Capabilities,
     pub(crate) since: SystemTime,
     wishes: mpsc::Sender<Box<Wish>>,
-    farewells: Mutex<Vec<(ChannelId, Option<End>)>>,
+    notes: Mutex<Vec<Note>>,
     ending: OnceLock<Ending>,
-    /// Rung for farewells and for an ending.
+    /// Rung for notes and for an ending.
     pub(super) bell: Notify,
     relays: AtomicUsize,
+}
+
+/// What a stream leaves for the session's task.
+#[derive(Debug)]
+pub(super) enum Note {
+    /// The relay is nobody's any more; its supervisor is told this, if there is something.
+    LetGo(ChannelId, Option<End>),
+    /// The supervisor is told this, and the relay goes on.
+    AskToEnd(ChannelId, End),
 }
 
 /// Why this gateway ends a session.
@@ -74,7 +83,7 @@ impl Session {
             agreed,
             since: SystemTime::now(),
             wishes,
-            farewells: Mutex::default(),
+            notes: Mutex::default(),
             ending: OnceLock::new(),
             bell: Notify::new(),
             relays: AtomicUsize::new(0),
@@ -96,13 +105,19 @@ impl Session {
     ///
     /// Never waits: each relay leaves one note, so that their number is bounded as the relays' is.
     pub(crate) fn let_go(&self, channel: ChannelId, farewell: Option<End>) {
-        let mut farewells = self
-            .farewells
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        farewells.push((channel, farewell));
-        drop(farewells);
-        self.bell.notify_one();
+        self.leave(Note::LetGo(channel, farewell));
+    }
+
+    /// Whether its supervisor can be asked to end a command, and then tells of its exit.
+    pub(crate) fn ends_commands(&self) -> bool {
+        [Capability::RelayAbort, Capability::ExecTree]
+            .into_iter()
+            .all(|one| self.agreed.has(one))
+    }
+
+    /// Asks the supervisor to end the command behind a relay, which goes on. Once for each relay.
+    pub(super) fn ask_to_end(&self, channel: ChannelId, end: End) {
+        self.leave(Note::AskToEnd(channel, end));
     }
 
     /// Ends the session. The first reason counts.
@@ -125,12 +140,16 @@ impl Session {
         self.ending.get()
     }
 
-    pub(super) fn take_farewells(&self) -> Vec<(ChannelId, Option<End>)> {
-        std::mem::take(
-            &mut *self
-                .farewells
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+    pub(super) fn take_notes(&self) -> Vec<Note> {
+        std::mem::take(&mut *self.notes())
+    }
+
+    fn leave(&self, note: Note) {
+        self.notes().push(note);
+        self.bell.notify_one();
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Vec<Note>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

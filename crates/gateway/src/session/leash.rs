@@ -1,6 +1,6 @@
 //! The tie between a stream and its relay at the supervisor.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_bridge::Outcome;
 use tidegate_lifecycle::id::{ChannelId, HopName};
@@ -18,6 +18,8 @@ pub(crate) struct Leash(Arc<Mutex<Option<Tie>>>);
 struct Tie {
     session: Arc<Session>,
     channel: ChannelId,
+    /// Its supervisor was asked to end what it leads to.
+    asked: bool,
     farewell: Option<End>,
 }
 
@@ -30,11 +32,25 @@ impl Leash {
         let tie = Tie {
             session: Arc::clone(session),
             channel,
+            asked: false,
             farewell: Some(died),
         };
         if let Some(mut old) = self.replace(Some(tie)) {
             old.farewell = None;
         }
+    }
+
+    /// Asks the supervisor to end what the relay leads to; the stream is not over yet. Says whether
+    /// that can be asked, and was not before.
+    pub(crate) fn ask(&self, end: &End) -> bool {
+        let mut held = self.lock();
+        let Some(tie) = held.as_mut().filter(|tie| !tie.asked && tie.session.ends_commands()) else {
+            return false;
+        };
+        tie.asked = true;
+        let end = end.clone().on(tie.channel.clone());
+        tie.session.ask_to_end(tie.channel.clone(), end);
+        true
     }
 
     /// The stream has ended. `hop` is this gateway's name on the path.
@@ -47,8 +63,11 @@ impl Leash {
     }
 
     fn replace(&self, tie: Option<Tie>) -> Option<Tie> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *held, tie)
+        std::mem::replace(&mut *self.lock(), tie)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Tie>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

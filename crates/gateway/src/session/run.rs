@@ -18,7 +18,7 @@ use tokio::time::sleep_until;
 
 use super::channels::Channels;
 use super::conclude::{self, Last};
-use super::handle::Wishes;
+use super::handle::{Note, Wishes};
 use super::{Session, Wish};
 use crate::first;
 use crate::state::State;
@@ -93,10 +93,18 @@ impl Control {
     }
 
     fn answer_bell(&mut self) -> Step {
-        for (channel, farewell) in self.session.take_farewells() {
-            let was_ours = self.channels.remove(&channel);
-            if let Some(end) = farewell.filter(|_| was_ours) {
-                self.say_farewell(channel, end)?;
+        for note in self.session.take_notes() {
+            match note {
+                Note::LetGo(channel, farewell) => {
+                    let was_ours = self.channels.remove(&channel);
+                    if let Some(end) = farewell.filter(|_| was_ours) {
+                        self.say_close(channel, end)?;
+                    }
+                }
+                Note::AskToEnd(channel, end) if self.channels.contains(&channel) => {
+                    self.say_close(channel, end)?;
+                }
+                Note::AskToEnd(..) => {}
             }
         }
         if let Some(ending) = self.session.ending() {
@@ -199,7 +207,7 @@ impl Control {
         Step::Continue(())
     }
 
-    fn say_farewell(&mut self, channel: ChannelId, end: End) -> Step {
+    fn say_close(&mut self, channel: ChannelId, end: End) -> Step {
         if self.session.agreed.has(Capability::RelayAbort) {
             let close = RelayClose::Abort { channel, end };
             return self.push(&FromGateway::RelayClose(close));

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_bridge::{FrameEnd, Handle, Opened, RpcKind};
+use bytes::Bytes;
+use tidegate_bridge::{Cargo, ExecEnd, Handle, Opened, RpcEnd, RpcKind};
 use tidegate_lifecycle::id::{ChannelId, SessionId};
 use tidegate_lifecycle::session::RelayOpen;
-use tidegate_lifecycle::{Capability, End, Reason};
+use tidegate_lifecycle::{Capabilities, Capability, End, Reason};
+use tidegate_wire::exec::{Direction, Item, ItemReader};
+use tidegate_wire::frame::{FrameLimit, FrameReader};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
@@ -15,6 +18,33 @@ use super::{Subject, resolve};
 use crate::claims::{Asked, Claim};
 use crate::session::{Leash, Session, Wish};
 use crate::state::State;
+
+/// What a relay can carry.
+pub(super) trait Freight: Cargo {
+    /// What a session must understand for it, with a word for what is missing else.
+    const REQUIRES: Option<(Capability, &'static str)>;
+
+    /// A reader of what follows a relay's init, which `frames` has read and nothing else.
+    fn behind(frames: FrameReader, kind: RpcKind, agreed: Capabilities) -> Self::Reader;
+}
+
+impl Freight for Bytes {
+    const REQUIRES: Option<(Capability, &'static str)> = None;
+
+    fn behind(frames: FrameReader, _kind: RpcKind, _agreed: Capabilities) -> FrameReader {
+        frames
+    }
+}
+
+impl Freight for Item {
+    const REQUIRES: Option<(Capability, &'static str)> =
+        Some((Capability::ExecRelay, "does not run commands"));
+
+    fn behind(frames: FrameReader, kind: RpcKind, agreed: Capabilities) -> Self::Reader {
+        let items = ItemReader::behind(frames, Direction::Event, FrameLimit::of(agreed));
+        ExecEnd::reader(kind, [], items)
+    }
+}
 
 /// A path that is being opened.
 ///
@@ -33,17 +63,32 @@ pub(super) struct Opening {
 impl Opening {
     /// Opens the path. A supervisor that turns out to have moved on is not an answer: its next
     /// session is waited for, because nothing of the client's has been forwarded.
-    pub(super) async fn run(self) -> Result<(FrameEnd, Opened), End> {
+    pub(super) async fn run<I: Freight>(self) -> Result<(RpcEnd<I>, Opened), End> {
         let until = Instant::now() + self.state.times.session_wait;
         let mut stale: Option<SessionId> = None;
         loop {
             let sandbox = &self.subject.sandbox;
             let session = resolve::session(&self.state, sandbox, stale.as_ref(), until).await?;
+            self.check::<I>(&session)?;
             match self.ask(&session).await {
                 Ok(claim) => return Ok(self.join(claim, &session)),
                 Err(end) if has_moved_on(end.reason) => stale = Some(session.id.clone()),
                 Err(end) => return Err(end),
             }
+        }
+    }
+
+    /// Checks that the supervisor knows what it would be asked for.
+    fn check<I: Freight>(&self, session: &Session) -> Result<(), End> {
+        match I::REQUIRES {
+            Some((capability, what)) if !session.agreed.has(capability) => {
+                let sandbox = &self.subject.sandbox;
+                let message = format!(
+                    "the supervisor of sandbox {sandbox} {what}: it does not offer {capability}"
+                );
+                Err(self.state.end(Reason::CapabilityRequired, message))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -97,7 +142,7 @@ impl Opening {
         }
     }
 
-    fn join(self, claim: Claim, session: &Session) -> (FrameEnd, Opened) {
+    fn join<I: Freight>(self, claim: Claim, session: &Session) -> (RpcEnd<I>, Opened) {
         let Claim {
             respond,
             recv,
@@ -107,7 +152,8 @@ impl Opening {
         let buffered = &self.state.buffered;
         let liveness = session.agreed.has(Capability::SessionLiveness);
         let kind = RpcKind::RelayServer { liveness };
-        let mut end = FrameEnd::accepted(kind, respond, recv, reader, agreed, buffered);
+        let reader = I::behind(reader, kind, agreed);
+        let mut end = RpcEnd::accepted(kind, respond, recv, reader, agreed, buffered);
         end.count_oversize(&self.state.metrics.oversize);
         self.place.opened();
         let opened = Opened {
@@ -153,27 +199,26 @@ mod tests {
         };
         tokio::select! {
             biased;
-            opened = opening.run() => panic!("it had to wait: {opened:?}"),
+            opened = opening.run::<Bytes>() => panic!("it had to wait: {opened:?}"),
             asked = successor => assert!(asked),
         }
     }
 
     fn opening(state: &Arc<State>) -> Opening {
-        let subject = Subject {
-            sandbox: SandboxName::parse("known").unwrap(),
-            target: Target::tcp("localhost", 80).unwrap(),
-        };
+        let sandbox = SandboxName::parse("known").unwrap();
+        let subject = Subject::target(sandbox, Target::tcp("localhost", 80).unwrap());
         let handle = Handle::new(std::time::Instant::now());
+        let leash = Leash::default();
         let (_, place) = state
             .streams
-            .admit(subject.clone(), handle.clone())
+            .admit(subject.clone(), handle.clone(), leash.clone())
             .unwrap();
         Opening {
             state: Arc::clone(state),
             subject,
             handle,
             lane: 0,
-            leash: Leash::default(),
+            leash,
             place,
         }
     }

@@ -6,54 +6,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tidegate_bridge::{Handle, Outcome, Progress};
 use tidegate_lifecycle::id::{SandboxName, StreamId};
-use tidegate_lifecycle::{Cause, End, Origin, Reason, Target};
+use tidegate_lifecycle::{Cause, End, Origin, Reason};
 use tidegate_transport::Buffered;
 
+use super::{Kind, Subject};
 use crate::config::Config;
 use crate::metrics::{Metrics, Route};
+use crate::session::Leash;
 
-/// What a stream is, in tables and as a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// To a TCP target.
-    Forward,
-    /// To the sandbox's SSH server.
-    Ssh,
-    /// To a command.
-    Exec,
-}
-
-impl Kind {
-    /// Every kind.
-    pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Ssh, Self::Exec];
-
-    /// The word for it.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Ssh => "ssh",
-            Self::Exec => "exec",
-        }
-    }
-
-    /// What a stream to `target` is.
-    pub(crate) const fn of(target: &Target) -> Self {
-        match target {
-            Target::Tcp { .. } => Self::Forward,
-            Target::Ssh => Self::Ssh,
-            Target::Exec => Self::Exec,
-        }
-    }
-}
-
-/// What a stream leads to.
-#[derive(Clone, Debug)]
-pub(crate) struct Subject {
-    /// The sandbox.
-    pub(crate) sandbox: SandboxName,
-    /// Where in it.
-    pub(crate) target: Target,
-}
+/// How much longer than its processes may take the exit of a command is waited for.
+const EXIT_SLACK: Duration = Duration::from_secs(3);
 
 /// A stream, as others see it.
 #[derive(Debug)]
@@ -62,11 +24,29 @@ pub(crate) struct Entry {
     pub(crate) subject: Subject,
     pub(crate) since: SystemTime,
     pub(crate) handle: Handle,
+    leash: Leash,
 }
 
 impl Entry {
     pub(crate) const fn kind(&self) -> Kind {
-        Kind::of(&self.subject.target)
+        self.subject.kind()
+    }
+
+    /// Ends it because somebody wants it who is not its caller. A command that runs is asked to end
+    /// and has time for its exit, which its caller is told; the second time it is ended at once.
+    pub(crate) fn end(&self, end: End) {
+        let asked = self
+            .subject
+            .program
+            .as_ref()
+            .filter(|_| self.progress().state != "opening" && self.leash.ask(&end));
+        match asked {
+            Some(program) => {
+                let until = Instant::now() + program.kill_grace + EXIT_SLACK;
+                self.handle.close_by(end, until);
+            }
+            None => self.handle.close(end),
+        }
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -95,6 +75,8 @@ struct Limits {
     streams: usize,
     per_sandbox: usize,
     pending: usize,
+    execs: usize,
+    execs_per_sandbox: usize,
     buffered: usize,
 }
 
@@ -103,6 +85,7 @@ struct Table {
     entries: HashMap<StreamId, Arc<Entry>>,
     counts: HashMap<SandboxName, Counts>,
     pending: usize,
+    execs: usize,
     ended: Carried,
     /// Why no stream is taken in any more.
     closed: Option<End>,
@@ -112,6 +95,7 @@ struct Table {
 struct Counts {
     streams: usize,
     pending: usize,
+    execs: usize,
 }
 
 impl Streams {
@@ -124,6 +108,8 @@ impl Streams {
             streams: config.max_streams,
             per_sandbox: config.max_streams_per_sandbox,
             pending: config.max_pending_per_sandbox,
+            execs: config.max_execs,
+            execs_per_sandbox: config.max_execs_per_sandbox,
             buffered: config.max_buffered.bytes(),
         };
         Arc::new(Self {
@@ -143,25 +129,30 @@ impl Streams {
         self: &Arc<Self>,
         subject: Subject,
         handle: Handle,
+        leash: Leash,
     ) -> Result<(StreamGuard, PendingGuard), End> {
         let mut table = self.table();
         match &table.closed {
             Some(end) => return Err(end.clone()),
-            None => self.check(&table, &subject.sandbox)?,
+            None => self.check(&table, &subject)?,
         }
         let entry = Arc::new(Entry {
             id: table.free_id(),
             subject,
             since: SystemTime::now(),
             handle,
+            leash,
         });
+        let execs = usize::from(entry.kind() == Kind::Exec);
         let counts = table
             .counts
             .entry(entry.subject.sandbox.clone())
             .or_default();
         counts.streams += 1;
         counts.pending += 1;
+        counts.execs += execs;
         table.pending += 1;
+        table.execs += execs;
         table.entries.insert(entry.id.clone(), Arc::clone(&entry));
         drop(table);
         let pending = PendingGuard {
@@ -203,6 +194,11 @@ impl Streams {
         self.table().pending
     }
 
+    /// How many of the streams are commands.
+    pub(crate) fn execs(&self) -> usize {
+        self.table().execs
+    }
+
     /// What was carried, by streams that have ended and by those that are open.
     pub(crate) fn carried(&self) -> Carried {
         let table = self.table();
@@ -212,7 +208,9 @@ impl Streams {
             .fold(table.ended, |sum, entry| sum.plus(entry.progress()))
     }
 
-    fn check(&self, table: &Table, sandbox: &SandboxName) -> Result<(), End> {
+    fn check(&self, table: &Table, subject: &Subject) -> Result<(), End> {
+        let sandbox = &subject.sandbox;
+        let is_exec = subject.kind() == Kind::Exec;
         let counts = table.counts.get(sandbox).copied().unwrap_or_default();
         let limits = &self.limits;
         let refused = |reason, message: String| {
@@ -231,6 +229,18 @@ impl Streams {
                 limits.per_sandbox
             );
             refused(Reason::LimitStreams, message)
+        } else if is_exec && table.execs >= limits.execs {
+            let message = format!(
+                "this gateway carries {} commands, its limit (max_execs)",
+                limits.execs
+            );
+            refused(Reason::LimitExecs, message)
+        } else if is_exec && counts.execs >= limits.execs_per_sandbox {
+            let message = format!(
+                "sandbox {sandbox} runs {} commands, its limit (max_execs_per_sandbox)",
+                limits.execs_per_sandbox
+            );
+            refused(Reason::LimitExecs, message)
         } else if counts.pending >= limits.pending {
             let message = format!(
                 "{} streams wait for sandbox {sandbox} already, the limit",
@@ -304,7 +314,12 @@ impl Drop for StreamGuard {
         let entry = &self.entry;
         let mut table = self.streams.table();
         table.entries.remove(&entry.id);
-        table.count(&entry.subject.sandbox, |counts| counts.streams -= 1);
+        let execs = usize::from(entry.kind() == Kind::Exec);
+        table.execs -= execs;
+        table.count(&entry.subject.sandbox, |counts| {
+            counts.streams -= 1;
+            counts.execs -= execs;
+        });
         table.ended = table.ended.plus(entry.progress());
         drop(table);
         // Without an outcome the stream's task panicked, or its thread was stopped under it.

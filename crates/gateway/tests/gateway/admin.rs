@@ -15,7 +15,7 @@ async fn page(gateway: &Running, path: &str) -> Result<String, ScrapeError> {
         .unwrap()
 }
 
-async fn metrics(gateway: &Running) -> Metrics {
+pub(crate) async fn metrics(gateway: &Running) -> Metrics {
     let url = format!("http://{}/metrics", gateway.admin);
     tokio::task::spawn_blocking(move || scrape(&url))
         .await

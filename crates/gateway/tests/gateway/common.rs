@@ -208,6 +208,33 @@ impl Answer {
         };
     }
 
+    /// What follows the headers of an open path.
+    pub async fn inbox(&mut self) -> &mut Inbox {
+        self.advance().await;
+        match self {
+            Self::Open(_, inbox) => inbox,
+            Self::Over(outcome) => panic!("refused: {outcome:?}"),
+            Self::Waiting(_) => panic!("it was advanced"),
+        }
+    }
+
+    /// The status of an answer that has nothing else.
+    pub async fn refused(&mut self) -> Option<&Outcome> {
+        self.advance().await;
+        match self {
+            Self::Over(outcome) => Some(outcome),
+            Self::Open(..) | Self::Waiting(_) => None,
+        }
+    }
+
+    /// The headers of an open path, which were read.
+    pub fn headers(&self) -> &HeaderMap {
+        match self {
+            Self::Open(headers, _) => headers,
+            Self::Over(_) | Self::Waiting(_) => panic!("it is not open"),
+        }
+    }
+
     pub async fn outcome(mut self) -> Outcome {
         self.advance().await;
         match self {

@@ -81,6 +81,8 @@ impl Hop {
     pub(super) fn finish(&mut self) {
         match self.has_explicit_fin() {
             _ if self.voice.has_ended() => {}
+            // A relay that was asked for: there is nobody yet to say it to.
+            _ if self.half_close.is_none() => self.owes_fin = true,
             Some(true) => self.voice.say(Write::FinFrame),
             Some(false) => self.voice.say_end(Write::EndStream),
             None => self.owes_fin = true,

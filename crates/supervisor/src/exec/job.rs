@@ -57,9 +57,10 @@ impl Job {
                 return;
             }
         };
+        let stop = self.stop.listen();
         let started = Item::Started(Ok(running.scope()));
         if self.sender.send(started).await.is_ok() {
-            Pump::new(running, self.sender, self.receiver, &self.stop).await;
+            Pump::new(running, self.sender, self.receiver, stop).await;
         }
     }
 

@@ -8,7 +8,6 @@ use tidegate_bridge::{PipeReceiver, PipeSender};
 use tidegate_wire::exec::Item;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::Stop;
 use crate::runner::{Control, Event, Events, Running, Stdin, Why};
 
 /// How much is handed over before others on the thread have a turn.
@@ -41,7 +40,7 @@ impl Pump {
         running: Running,
         sender: PipeSender,
         receiver: PipeReceiver,
-        stop: &Stop,
+        stop: WaitForCancellationFutureOwned,
     ) -> Self {
         let (control, stdin, events) = running.split();
         let input = Input {
@@ -56,7 +55,7 @@ impl Pump {
             events,
             sender,
             control,
-            stop: Some(Box::pin(stop.listen())),
+            stop: Some(Box::pin(stop)),
         }
     }
 

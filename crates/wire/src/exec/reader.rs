@@ -100,6 +100,16 @@ impl ItemReader {
         Ok(Some(start.map_or(First::Other, First::Start)))
     }
 
+    /// The request of ExecSandbox, for [`ExecRequest::parse`](super::ExecRequest::parse); none until
+    /// more bytes are pushed.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are no message within the limit; from then on always the same.
+    pub fn request(&mut self) -> Result<Option<Bytes>, FrameError> {
+        self.message()
+    }
+
     /// The next item; none until more bytes are pushed.
     ///
     /// # Errors
