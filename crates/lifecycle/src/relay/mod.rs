@@ -95,10 +95,11 @@ impl Relay {
         hop: HopName,
         now: Instant,
     ) -> Self {
+        let opening = downstream.is_opening() || upstream.is_opening();
         Self {
             legs: [downstream, upstream],
             flushed: [true; 2],
-            timers: Timers::new(limits, now),
+            timers: Timers::new(limits, opening, now),
             ending: None,
             patience: None,
             outcome: None,
@@ -189,6 +190,9 @@ impl Relay {
     pub fn settle(&mut self, now: Instant) {
         if self.outcome.is_some() {
             return;
+        }
+        if self.timers.is_opening() && !self.legs.iter().any(Leg::is_opening) {
+            self.timers.opened(now);
         }
         self.fill_silence(now);
         self.expire(now);
