@@ -178,6 +178,11 @@ impl Leg {
         self.state
     }
 
+    /// Whether the neighbour has not yet answered the RPC, or opened the one it was asked for.
+    pub const fn is_opening(&self) -> bool {
+        self.half_close.is_none()
+    }
+
     /// Whether the neighbour's FIN was heard, on a leg that was not reset.
     pub const fn has_heard_fin(&self) -> bool {
         matches!(
@@ -314,7 +319,7 @@ impl Leg {
         if !negotiated {
             return Err(Violation {
                 state: self.state,
-                event: Event::RecvFin,
+                event: Event::RecvUnknownFin,
             });
         }
         self.state = self.state.recv_fin()?;

@@ -45,6 +45,8 @@ pub enum Event {
     RecvData,
     /// The neighbour's FIN.
     RecvFin,
+    /// The neighbour's FIN in a form that was not negotiated.
+    RecvUnknownFin,
     /// A frame without a known payload.
     RecvUnknown,
     /// Our FIN.
@@ -57,6 +59,7 @@ impl fmt::Display for Event {
             Self::RecvInit => "an init",
             Self::RecvData => "data",
             Self::RecvFin => "a half-close",
+            Self::RecvUnknownFin => "a half-close frame, which was not negotiated,",
             Self::RecvUnknown => "a frame without a known payload",
             Self::SendFin => "our half-close",
         })

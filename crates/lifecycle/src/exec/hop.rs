@@ -132,6 +132,10 @@ impl Party for Hop {
         self.voice.role()
     }
 
+    fn is_opening(&self) -> bool {
+        self.half_close.is_none()
+    }
+
     fn takes_keepalive(&self) -> bool {
         let is_local = self.voice.role() == Role::Socket;
         !is_local && self.has_explicit_fin() == Some(true) && self.is_writable()

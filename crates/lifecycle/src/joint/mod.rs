@@ -49,10 +49,11 @@ impl<L: Party> Joint<L> {
         hop: HopName,
         now: Instant,
     ) -> Self {
+        let opening = legs.iter().any(Party::is_opening);
         Self {
             legs,
             flushed: [true; 2],
-            timers: Timers::new(limits, now),
+            timers: Timers::new(limits, opening, now),
             ending: None,
             patience: None,
             outcome: None,
@@ -150,6 +151,9 @@ impl<L: Party> Joint<L> {
 
     /// Fills silence, and notices deadlines.
     pub(crate) fn tick(&mut self, now: Instant) {
+        if self.timers.is_opening() && !self.legs.iter().any(Party::is_opening) {
+            self.timers.opened(now);
+        }
         for side in Side::BOTH {
             if self.timers.take_keepalive(side, &self.legs, now) {
                 self.leg_mut(side).keep_alive();

@@ -7,6 +7,8 @@ use crate::leg::{Leg, Role, Write};
 pub(crate) trait Party {
     /// What it is made of.
     fn role(&self) -> Role;
+    /// Whether the neighbour has not yet answered the call, or made the one it was asked for.
+    fn is_opening(&self) -> bool;
     /// Whether silence towards the neighbour may be filled.
     fn takes_keepalive(&self) -> bool;
     /// Whether the neighbour's direction ended, so that the other one alone may be given up as idle.
@@ -24,6 +26,10 @@ pub(crate) trait Party {
 impl Party for Leg {
     fn role(&self) -> Role {
         self.role()
+    }
+
+    fn is_opening(&self) -> bool {
+        self.is_opening()
     }
 
     fn takes_keepalive(&self) -> bool {

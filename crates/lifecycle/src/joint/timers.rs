@@ -9,6 +9,8 @@ use crate::limits::StreamLimits;
 #[derive(Debug)]
 pub(crate) struct Timers {
     limits: StreamLimits,
+    /// The path is still being opened, which has a limit of its own: no silence counts yet.
+    opening: bool,
     pub(crate) operation: Option<Instant>,
     /// The last byte, or FIN, from or into either side.
     moved: Instant,
@@ -19,13 +21,27 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    pub(crate) const fn new(limits: StreamLimits, now: Instant) -> Self {
+    pub(crate) const fn new(limits: StreamLimits, opening: bool, now: Instant) -> Self {
         Self {
             limits,
+            opening,
             operation: None,
             moved: now,
             spoke: [now; 2],
             blocked: [None; 2],
+        }
+    }
+
+    pub(crate) const fn is_opening(&self) -> bool {
+        self.opening
+    }
+
+    /// The path is open: every silence begins now.
+    pub(crate) fn opened(&mut self, now: Instant) {
+        self.opening = false;
+        self.moved = now;
+        for since in self.blocked.iter_mut().flatten() {
+            *since = now;
         }
     }
 
@@ -101,17 +117,19 @@ impl Timers {
     }
 
     fn idle(&self) -> Option<Instant> {
-        Some(self.moved + self.limits.idle?)
+        let limit = self.limits.idle.filter(|_| !self.opening)?;
+        Some(self.moved + limit)
     }
 
     fn half_close_idle<L: Party>(&self, legs: &[L; 2]) -> Option<Instant> {
         let half_closed = legs[0].is_half_closed() != legs[1].is_half_closed();
-        let limit = self.limits.half_close_idle.filter(|_| half_closed)?;
+        let counts = half_closed && !self.opening;
+        let limit = self.limits.half_close_idle.filter(|_| counts)?;
         Some(self.moved + limit)
     }
 
     fn write_stall(&self) -> Option<Instant> {
-        let limit = self.limits.write_stall?;
+        let limit = self.limits.write_stall.filter(|_| !self.opening)?;
         Some(self.blocked.iter().flatten().min().copied()? + limit)
     }
 

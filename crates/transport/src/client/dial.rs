@@ -119,34 +119,62 @@ async fn reach(endpoint: &Endpoint) -> Result<TcpStream, ConnectError> {
     let (host, port) = (endpoint.host(), endpoint.port());
     match endpoint.proxy.choose(endpoint.is_tls(), host, port) {
         Some(proxy) => through(proxy, host, port).await,
-        None => any_address(host, port).await,
+        None => any_address(host, port)
+            .await
+            .map_err(|unreached| unreached.server(host)),
     }
 }
 
 async fn through(proxy: &Proxy, host: &str, port: u16) -> Result<TcpStream, ConnectError> {
-    let mut stream = any_address(proxy.host(), proxy.port()).await?;
+    let failed = |source| ConnectError::Proxy {
+        proxy: proxy.to_string(),
+        source,
+    };
+    let mut stream = any_address(proxy.host(), proxy.port())
+        .await
+        .map_err(|unreached| failed(unreached.into()))?;
     match proxy::tunnel(&mut stream, proxy, host, port).await {
         Ok(()) => Ok(stream),
-        Err(source) => Err(ConnectError::Proxy {
-            proxy: proxy.to_string(),
-            source,
-        }),
+        Err(source) => Err(failed(source)),
+    }
+}
+
+/// Why no address of a host took a connection.
+enum Unreached {
+    Name(io::Error),
+    Address(SocketAddr, io::Error),
+}
+
+impl Unreached {
+    fn server(self, host: &str) -> ConnectError {
+        match self {
+            Self::Name(source) => ConnectError::Resolve {
+                host: host.to_owned(),
+                source,
+            },
+            Self::Address(addr, source) => ConnectError::Connect { addr, source },
+        }
+    }
+}
+
+impl From<Unreached> for ProxyError {
+    fn from(unreached: Unreached) -> Self {
+        match unreached {
+            Unreached::Name(source) => Self::Resolve(source),
+            Unreached::Address(addr, source) => Self::Connect { addr, source },
+        }
     }
 }
 
 /// Tries the addresses of a host in the resolver's order.
-async fn any_address(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
-    let failed = |source| ConnectError::Resolve {
-        host: host.to_owned(),
-        source,
-    };
-    let mut last = failed(io::ErrorKind::NotFound.into());
-    for addr in lookup_host((host, port)).await.map_err(failed)? {
+async fn any_address(host: &str, port: u16) -> Result<TcpStream, Unreached> {
+    let mut last = Unreached::Name(io::ErrorKind::NotFound.into());
+    for addr in lookup_host((host, port)).await.map_err(Unreached::Name)? {
         match one_address(addr).await {
             Ok(stream) => return Ok(stream),
             Err(source) => {
                 tracing::debug!(%addr, error = %source, "cannot connect");
-                last = ConnectError::Connect { addr, source };
+                last = Unreached::Address(addr, source);
             }
         }
     }

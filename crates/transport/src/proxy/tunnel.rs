@@ -1,6 +1,7 @@
 //! HTTP CONNECT: asking a proxy for a connection to somebody else.
 
 use std::io;
+use std::net::SocketAddr;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -13,6 +14,17 @@ const ANSWER_LIMIT: usize = 8 * 1024;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
+    /// Its name leads to no address.
+    #[error("its name cannot be resolved: {0}")]
+    Resolve(#[source] io::Error),
+    /// None of its addresses takes a connection. Tells about the last one.
+    #[error("cannot connect to it at {addr}: {source}")]
+    Connect {
+        /// The address that was tried last.
+        addr: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// It answered, and not with success. 407 asks for a user and password.
     #[error("it refused with status {0}")]
     Refused(u16),

@@ -1,6 +1,6 @@
 //! Whom a client trusts, and the certificate it shows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::Resumption;
@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
 use super::files::{Identity, Stamp, roots};
-use super::{ALPN, TlsError, provider};
+use super::{ALPN, TlsError, TlsFile, file, provider};
 
 /// TLS of a client, from files that are read again at the next connect after they change.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct ClientTls {
 
 #[derive(Debug)]
 struct Files {
-    ca: Option<PathBuf>,
+    ca: Option<TlsFile>,
     identity: Option<Identity>,
 }
 
@@ -38,14 +38,14 @@ impl ClientTls {
     ) -> Result<Self, TlsError> {
         let identity = match (cert, key) {
             (Some(cert), Some(key)) => Some(Identity {
-                cert: cert.to_owned(),
-                key: key.to_owned(),
+                cert: file("cert", cert),
+                key: file("key", key),
             }),
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => return Err(TlsError::HalfIdentity),
         };
         let files = Files {
-            ca: ca.map(Path::to_owned),
+            ca: ca.map(|path| file("ca", path)),
             identity,
         };
         let loaded = Mutex::new((files.stamp(), Arc::new(files.config()?)));
@@ -81,17 +81,20 @@ impl ClientTls {
 impl Files {
     fn config(&self) -> Result<ClientConfig, TlsError> {
         let roots = match &self.ca {
-            Some(path) => roots(path)?,
+            Some(file) => roots(file)?,
             None => system_roots()?,
         };
         let builder = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()?
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Setup)?
             .with_root_certificates(roots);
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
                 let (certificates, key) = identity.load()?;
-                builder.with_client_auth_cert(certificates, key)?
+                builder
+                    .with_client_auth_cert(certificates, key)
+                    .map_err(|error| identity.refused(error))?
             }
         };
         config.alpn_protocols = vec![ALPN.to_vec()];

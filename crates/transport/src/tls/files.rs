@@ -1,53 +1,71 @@
 //! PEM files, and noticing that they changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use rustls::RootCertStore;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::TlsError;
+use super::{TlsError, TlsFile};
 
 /// A certificate chain and its key.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
-    pub(super) cert: PathBuf,
-    pub(super) key: PathBuf,
+    pub(super) cert: TlsFile,
+    pub(super) key: TlsFile,
 }
 
+/// What an [`Identity`] holds.
+type Loaded = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
 impl Identity {
-    pub(super) fn load(
-        &self,
-    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
-        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(unreadable(&self.key))?;
+    pub(super) fn load(&self) -> Result<Loaded, TlsError> {
+        let key = PrivateKeyDer::from_pem_file(&self.key.path).map_err(|source| match source {
+            pem::Error::NoItemsFound => TlsError::NoKey(self.key.clone()),
+            source => unreadable(&self.key)(source),
+        })?;
         Ok((certificates(&self.cert)?, key))
+    }
+
+    /// Why rustls takes no such identity.
+    pub(super) fn refused(&self, source: rustls::Error) -> TlsError {
+        let (cert, key) = (self.cert.clone(), self.key.clone());
+        match source {
+            rustls::Error::InconsistentKeys(_) => TlsError::Mismatch { cert, key },
+            source => TlsError::Identity { cert, key, source },
+        }
     }
 }
 
 /// Reads the certificates of a file, at least one.
-pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
+fn certificates(file: &TlsFile) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(&file.path)
         .and_then(Iterator::collect)
-        .map_err(unreadable(path))?;
+        .map_err(unreadable(file))?;
     if certificates.is_empty() {
-        return Err(TlsError::NoCertificate(path.to_owned()));
+        return Err(TlsError::NoCertificate(file.clone()));
     }
     Ok(certificates)
 }
 
 /// Reads the certificate authorities of a file.
-pub(super) fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
+pub(super) fn roots(file: &TlsFile) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        roots.add(certificate)?;
+    for certificate in certificates(file)? {
+        roots
+            .add(certificate)
+            .map_err(|source| TlsError::Authority {
+                file: file.clone(),
+                source,
+            })?;
     }
     Ok(roots)
 }
 
-fn unreadable(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsError {
-    let path = path.to_owned();
-    move |source| TlsError::Read { path, source }
+fn unreadable(file: &TlsFile) -> impl FnOnce(pem::Error) -> TlsError {
+    let file = file.clone();
+    move |source| TlsError::Read { file, source }
 }
 
 /// What files looked like: when they were written, and how long they were.
@@ -55,8 +73,8 @@ fn unreadable(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsE
 pub(super) struct Stamp(Vec<Option<(SystemTime, u64)>>);
 
 impl Stamp {
-    pub(super) fn of<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Self {
-        Self(paths.map(|path| Self::of_one(path)).collect())
+    pub(super) fn of<'a>(files: impl Iterator<Item = &'a TlsFile>) -> Self {
+        Self(files.map(|file| Self::of_one(&file.path)).collect())
     }
 
     fn of_one(path: &Path) -> Option<(SystemTime, u64)> {

@@ -1,6 +1,6 @@
 //! The certificate of a server, and the authority that its clients' certificates need.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsAcceptor;
 
 use super::files::{Identity, Stamp, roots};
-use super::{ALPN, TlsError, provider};
+use super::{ALPN, TlsError, TlsFile, file, provider};
 
 /// How often files are looked at.
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub struct ServerTls {
 #[derive(Debug)]
 struct Files {
     identity: Identity,
-    client_ca: Option<PathBuf>,
+    client_ca: Option<TlsFile>,
 }
 
 impl ServerTls {
@@ -39,12 +39,12 @@ impl ServerTls {
     /// [`TlsError`] names the file.
     pub fn load(cert: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Arc<Self>, TlsError> {
         let identity = Identity {
-            cert: cert.to_owned(),
-            key: key.to_owned(),
+            cert: file("tls_cert", cert),
+            key: file("tls_key", key),
         };
         let files = Files {
             identity,
-            client_ca: client_ca.map(Path::to_owned),
+            client_ca: client_ca.map(|path| file("client_ca", path)),
         };
         let seen = Mutex::new(files.stamp());
         let config = ArcSwap::from_pointee(files.config()?);
@@ -113,17 +113,24 @@ impl Files {
     fn config(&self) -> Result<ServerConfig, TlsError> {
         let (certificates, key) = self.identity.load()?;
         let builder = ServerConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()?;
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Setup)?;
         let builder = match &self.client_ca {
             None => builder.with_no_client_auth(),
-            Some(path) => {
-                let roots = Arc::new(roots(path)?);
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(roots, provider()).build()?;
+            Some(file) => {
+                let roots = Arc::new(roots(file)?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+                    .build()
+                    .map_err(|source| TlsError::Verifier {
+                        file: file.clone(),
+                        source,
+                    })?;
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let mut config = builder.with_single_cert(certificates, key)?;
+        let mut config = builder
+            .with_single_cert(certificates, key)
+            .map_err(|error| self.identity.refused(error))?;
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;

@@ -124,3 +124,32 @@ async fn an_exception_is_connected_to_directly() {
     soon(endpoint.connect()).await.unwrap();
     assert!(proxy.requests.is_empty());
 }
+
+#[tokio::test]
+async fn a_proxy_that_is_not_there_is_named_as_one() {
+    let closed = listen(([127, 0, 0, 1], 0).into()).unwrap();
+    let addr = closed.local_addr().unwrap();
+    drop(closed);
+    for (proxy, unresolved) in [
+        (addr.to_string(), false),
+        ("proxy.invalid:1".to_owned(), true),
+    ] {
+        let endpoint = Endpoint::parse("http://gateway.example.com")
+            .unwrap()
+            .with_proxy(ProxyRules::explicit(Proxy::parse(&proxy).unwrap()));
+        let error = soon(endpoint.connect()).await.unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.starts_with(&format!("through the proxy {proxy}: ")),
+            "{said}"
+        );
+        let ConnectError::Proxy { source, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(
+            matches!(source, ProxyError::Resolve(_)),
+            unresolved,
+            "{source}"
+        );
+    }
+}

@@ -284,6 +284,43 @@ fn half_an_identity_is_refused() {
     assert!(ServerTls::load(&ours.path("client.key"), &ours.path("client.key"), None).is_err());
 }
 
+#[test]
+fn a_file_that_cannot_be_used_is_named_with_its_setting() {
+    let ours = Authority::new();
+    for name in ["server", "client"] {
+        ours.sign(name, "localhost");
+    }
+    let path = |name: &str| ours.path(name);
+    let [ca, cert, key, other] = ["ca.pem", "server.pem", "server.key", "client.key"].map(path);
+    let missing = path("missing");
+    let client = |ca, cert, key| {
+        let loaded = ClientTls::load(Some(ca), Some(cert), Some(key));
+        loaded.unwrap_err().to_string()
+    };
+    let server = |cert, key, ca| {
+        let loaded = ServerTls::load(cert, key, Some(ca));
+        loaded.unwrap_err().to_string()
+    };
+    for (said, file, setting) in [
+        (client(&missing, &cert, &key), &missing, "`ca`"),
+        (client(&key, &cert, &key), &key, "`ca`"),
+        (client(&ca, &missing, &key), &missing, "`cert`"),
+        (client(&ca, &cert, &missing), &missing, "`key`"),
+        (client(&ca, &cert, &cert), &cert, "`key`"),
+        (client(&ca, &cert, &other), &other, "`key`"),
+        (client(&ca, &cert, &other), &cert, "`cert`"),
+        (server(&missing, &key, &ca), &missing, "`tls_cert`"),
+        (server(&cert, &missing, &ca), &missing, "`tls_key`"),
+        (server(&cert, &key, &missing), &missing, "`client_ca`"),
+        (server(&cert, &key, &key), &key, "`client_ca`"),
+        (server(&cert, &other, &ca), &cert, "`tls_cert`"),
+        (server(&cert, &other, &ca), &other, "`tls_key`"),
+    ] {
+        let named = format!("{} ({setting})", file.display());
+        assert!(said.contains(&named), "{named} in {said}");
+    }
+}
+
 /// Carries bytes to `port` and, after `limit` of them came back, ends the connection with a FIN of
 /// TCP: no close_notify, no END_STREAM.
 fn cut_after(limit: usize, port: u16) -> (u16, JoinSet<()>) {

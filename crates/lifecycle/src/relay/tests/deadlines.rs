@@ -67,6 +67,31 @@ fn an_idle_stream_ends_and_any_byte_counts_as_life() {
 }
 
 #[test]
+fn silence_counts_from_the_opening_of_the_path() {
+    let limits = StreamLimits {
+        idle: Some(LIMIT),
+        half_close_idle: Some(LIMIT),
+        write_stall: Some(LIMIT),
+        ..StreamLimits::default()
+    };
+    let downstream = Leg::acceptor(Orientation::Forward, Explicit);
+    let mut rig = Rig::with(limits, downstream, Leg::awaited(), Origin::Gateway);
+    rig.stalls(UP, true);
+    rig.hears(DOWN, Arrival::Data(1));
+    rig.hears(DOWN, Arrival::FinFrame);
+    rig.relay.blocked(UP, rig.now);
+    assert_eq!(rig.relay.poll_timeout(), None);
+    rig.passes(LIMIT * 10);
+    assert!(rig.is_open(), "{:?}", rig.reason());
+
+    rig.relay.opened(UP, Explicit);
+    rig.step();
+    assert_eq!(rig.relay.poll_timeout(), Some(rig.now + LIMIT));
+    rig.passes(LIMIT);
+    assert_eq!(rig.reason(), Some(Err(Reason::WriteStalled)));
+}
+
+#[test]
 fn a_reader_that_takes_nothing_ends_the_stream_where_that_is_configured() {
     let limits = StreamLimits {
         write_stall: Some(LIMIT),
