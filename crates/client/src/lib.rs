@@ -24,6 +24,7 @@ mod client;
 mod config;
 mod hand;
 mod stream;
+mod unreached;
 
 pub use client::Client;
 pub use config::{Config, ConfigError};

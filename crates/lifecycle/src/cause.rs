@@ -270,6 +270,9 @@ pub struct End {
     pub channel: Option<ChannelId>,
     /// When trying again may help, where that is known.
     pub retry_after: Option<Duration>,
+    /// What to do about it, where whoever observed it knows more than the reason tells: a sentence.
+    /// It does not travel.
+    pub remedy: Option<&'static str>,
 }
 
 impl End {
@@ -285,6 +288,7 @@ impl End {
             hops: Vec::new(),
             channel: None,
             retry_after: None,
+            remedy: None,
         }
     }
 
@@ -308,6 +312,13 @@ impl End {
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
+        self
+    }
+
+    /// The same end, with a sentence that says what to do about it here.
+    #[must_use]
+    pub const fn with_remedy(mut self, remedy: &'static str) -> Self {
+        self.remedy = Some(remedy);
         self
     }
 

@@ -31,6 +31,7 @@ pub(crate) fn decode(cause: Cause, channel: &ChannelId, unknown_origin: Origin) 
         hops: hops(cause.hops.iter().map(String::as_str)),
         channel: Some(channel.clone()),
         retry_after: convert::length(cause.retry_delay),
+        remedy: None,
     }
 }
 

@@ -114,6 +114,7 @@ pub(super) fn decode(bytes: &[u8], code: Code, message: &str, unknown: Origin) -
         hops: cause::hops(text(HOPS).unwrap_or_default().split(SEPARATOR)),
         channel: text(CHANNEL).map(|id| ChannelId::new(convert::bounded(id, MAX_NAME))),
         retry_after: retry.and_then(|retry| convert::length(retry.retry_delay)),
+        remedy: None,
     })
 }
 
