@@ -115,7 +115,7 @@ impl Failure {
     pub(crate) fn sentence(&self) -> Option<String> {
         match self {
             Self::End { what, end } => {
-                let hint = remedy::of(end);
+                let hint = end.remedy.unwrap_or_else(|| remedy::of(end));
                 let gap = if hint.is_empty() { "" } else { " " };
                 Some(format!("cannot {what}: {}.{gap}{hint}", told(end)))
             }

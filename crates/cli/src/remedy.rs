@@ -19,13 +19,13 @@ pub(crate) const fn of(end: &End) -> &'static str {
             "Try again: another one takes over."
         }
         Reason::TargetRefused => {
-            "Check that the program in the sandbox listens on that port, on its loopback."
+            "Check that the program listens there, as seen from inside the sandbox."
         }
         Reason::TargetUnreachable | Reason::DialTimeout => {
-            "Check the host and the port, as seen from inside the sandbox."
+            "Check the target, as seen from inside the sandbox."
         }
-        Reason::TargetNotAllowed => {
-            "The supervisor reaches its loopback only; --allow-target there opens more."
+        Reason::RelayOpenTimeout => {
+            "The supervisor is connected and does not answer: look at its log, and try again."
         }
         Reason::LimitPending
         | Reason::LimitStreams
@@ -59,7 +59,6 @@ pub(crate) const fn of(end: &End) -> &'static str {
         | Reason::ClientReset
         | Reason::OperatorClosed
         | Reason::InitTimeout
-        | Reason::RelayOpenTimeout
         | Reason::OperationTimeout
         | Reason::IdleTimeout
         | Reason::HalfCloseIdle
@@ -76,6 +75,8 @@ pub(crate) const fn of(end: &End) -> &'static str {
         | Reason::ExecBadWorkdir
         | Reason::ExecStartFailed
         | Reason::DuplicateChannel
+        // The supervisor says itself what it allows.
+        | Reason::TargetNotAllowed
         | Reason::Foreign(_) => "",
     }
 }

@@ -7,21 +7,19 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::HeaderMap;
 use tidegate_bridge::{End as TunnelEnd, FrameEnd, Handle, RpcKind, Tunnel};
-use tidegate_lifecycle::cause::{End, Origin, Reason};
+use tidegate_lifecycle::cause::{End, Origin};
 use tidegate_lifecycle::id::{HopName, SandboxName};
 use tidegate_lifecycle::leg::{Leg, Orientation};
 use tidegate_lifecycle::limits::StreamLimits;
 use tidegate_lifecycle::relay::Relay;
 use tidegate_lifecycle::{Capabilities, Target};
-use tidegate_transport::{
-    Buffered, ConnectError, Connection, CredentialFault, Endpoint, Pool, PoolError, ResponseHead,
-    SendHalf,
-};
+use tidegate_transport::{Buffered, Connection, Endpoint, Pool, PoolError, ResponseHead, SendHalf};
 use tidegate_wire::frame::ForwardInit;
 use tidegate_wire::metadata;
 
 use crate::config::{Config, ConfigError};
 use crate::stream::Stream;
+use crate::unreached::{self, Unreached};
 
 /// Connections to one gateway that a client may hold at once.
 const CONNECTIONS: usize = 64;
@@ -135,7 +133,7 @@ impl Client {
 
     /// A connection to a gateway that answers, for unary calls, and the gateway's URL.
     pub(crate) async fn connection(&self) -> Result<(Connection, &Endpoint), End> {
-        let mut failure = None;
+        let mut failed = Unreached::default();
         for index in self.order() {
             let gateway = &self.shared.gateways[index];
             match gateway.pool.connection().await {
@@ -143,10 +141,10 @@ impl Client {
                     self.shared.current.store(index, Ordering::Relaxed);
                     return Ok((connection, &gateway.endpoint));
                 }
-                Err(error) => failure = Some(self.unreachable(&gateway.endpoint, &error)),
+                Err(error) => failed.add(self.unreachable(&gateway.endpoint, &error)),
             }
         }
-        Err(failure.unwrap_or_else(no_gateway))
+        Err(failed.into_end())
     }
 
     pub(crate) fn token(&self) -> Option<&str> {
@@ -159,7 +157,7 @@ impl Client {
 
     /// Opens a call of `path` at the gateway that answered last, or at the next one.
     pub(crate) async fn open(&self, path: &'static str) -> Result<(SendHalf, ResponseHead), End> {
-        let mut failure = None;
+        let mut failed = Unreached::default();
         for index in self.order() {
             let gateway = &self.shared.gateways[index];
             let opened = gateway.pool.open(path, self.headers(gateway));
@@ -168,10 +166,10 @@ impl Client {
                     self.shared.current.store(index, Ordering::Relaxed);
                     return Ok(opened);
                 }
-                Err(error) => failure = Some(self.unreachable(&gateway.endpoint, &error)),
+                Err(error) => failed.add(self.unreachable(&gateway.endpoint, &error)),
             }
         }
-        Err(failure.unwrap_or_else(no_gateway))
+        Err(failed.into_end())
     }
 
     fn headers(&self, gateway: &Gateway) -> HeaderMap {
@@ -183,23 +181,7 @@ impl Client {
     }
 
     fn unreachable(&self, endpoint: &Endpoint, error: &PoolError) -> End {
-        let url = endpoint.url();
-        let (origin, reason) = match error {
-            PoolError::Full(_) => (Origin::Gateway, Reason::LimitStreams),
-            PoolError::Connect(error) => (Origin::Client, unconnected(error)),
-            _ => (Origin::Client, Reason::TransportLost),
-        };
-        let message = match reason {
-            Reason::LimitStreams => {
-                format!("cannot open another stream at the gateway {url}: {error}")
-            }
-            Reason::CredentialInvalid if !self.shared.shows_certificate => {
-                let why = chain(error);
-                format!("the gateway {url} asks for a certificate and was shown none: {why}")
-            }
-            _ => format!("cannot reach the gateway {url}: {}", chain(error)),
-        };
-        End::new(origin, reason, message)
+        unreached::end(&endpoint.url(), error, self.shared.shows_certificate)
     }
 
     /// The gateways in the order to try them: the one that answered last first.
@@ -208,37 +190,4 @@ impl Client {
         let first = self.shared.current.load(Ordering::Relaxed);
         (0..count).map(move |step| (first + step) % count)
     }
-}
-
-/// What stands between us and a gateway: its opinion of our certificate, or anything else.
-const fn unconnected(error: &ConnectError) -> Reason {
-    match error.credential_fault() {
-        Some(CredentialFault::Expired) => Reason::CredentialExpired,
-        Some(CredentialFault::Revoked) => Reason::CredentialRevoked,
-        Some(CredentialFault::Invalid) => Reason::CredentialInvalid,
-        None => Reason::TransportLost,
-    }
-}
-
-/// An error with its sources, as one sentence.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut sentence = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let text = error.to_string();
-        if !sentence.contains(&text) {
-            sentence.push_str(": ");
-            sentence.push_str(&text);
-        }
-        source = error.source();
-    }
-    sentence
-}
-
-fn no_gateway() -> End {
-    End::new(
-        Origin::Client,
-        Reason::TransportLost,
-        "no gateway is configured",
-    )
 }

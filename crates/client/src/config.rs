@@ -67,7 +67,7 @@ impl Config {
 
     pub(crate) fn endpoints(&self) -> Result<Vec<Endpoint>, ConfigError> {
         self.check_pair()?;
-        let proxy = ProxyRules::from_env()?;
+        let proxy = ProxyRules::from_env()?.loopback_direct();
         let mut tls = None;
         let mut endpoints = Vec::with_capacity(self.gateways.len());
         for url in &self.gateways {

@@ -26,6 +26,7 @@ mod config;
 pub mod exec;
 mod hand;
 mod stream;
+mod unreached;
 
 pub use client::Client;
 pub use config::{Config, ConfigError};

@@ -272,6 +272,9 @@ pub struct End {
     pub retry_after: Option<Duration>,
     /// The code a command was seen to exit with, although its stream failed: two facts.
     pub exit_code: Option<i32>,
+    /// What to do about it, where whoever observed it knows more than the reason tells: a sentence.
+    /// It does not travel.
+    pub remedy: Option<&'static str>,
 }
 
 impl End {
@@ -288,6 +291,7 @@ impl End {
             channel: None,
             retry_after: None,
             exit_code: None,
+            remedy: None,
         }
     }
 
@@ -318,6 +322,13 @@ impl End {
     #[must_use]
     pub const fn exit_code(mut self, code: i32) -> Self {
         self.exit_code = Some(code);
+        self
+    }
+
+    /// The same end, with a sentence that says what to do about it here.
+    #[must_use]
+    pub const fn with_remedy(mut self, remedy: &'static str) -> Self {
+        self.remedy = Some(remedy);
         self
     }
 

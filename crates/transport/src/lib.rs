@@ -34,8 +34,8 @@ pub mod stream;
 pub mod tls;
 
 pub use client::{
-    ConnectError, Connection, CredentialFault, Endpoint, EndpointError, OpenError, Pool, PoolError,
-    ResponseHead,
+    ConnectError, Connection, CredentialFault, Endpoint, EndpointError, Obstacle, OpenError, Pool,
+    PoolError, ResponseHead,
 };
 pub use error::Lost;
 pub use h2::Reason;

@@ -38,6 +38,7 @@ pub(crate) fn read(cause: Cause, unknown_origin: Origin) -> End {
         channel: None,
         retry_after: convert::length(cause.retry_delay),
         exit_code: cause.exit_code,
+        remedy: None,
     }
 }
 

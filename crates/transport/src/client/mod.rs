@@ -7,6 +7,7 @@ mod credential;
 mod dial;
 mod endpoint;
 mod link;
+mod obstacle;
 mod pool;
 
 pub use call::{CallError, ResponseBody};
@@ -14,6 +15,7 @@ pub use connection::{Connection, OpenError, ResponseHead};
 pub use credential::CredentialFault;
 pub use dial::ConnectError;
 pub use endpoint::{Endpoint, EndpointError};
+pub use obstacle::Obstacle;
 pub use pool::{Pool, PoolError};
 
 pub(crate) use link::Place;

@@ -12,6 +12,7 @@ pub struct ProxyRules {
     https: Option<Proxy>,
     http: Option<Proxy>,
     exceptions: NoProxy,
+    loopback_direct: bool,
 }
 
 impl ProxyRules {
@@ -26,7 +27,16 @@ impl ProxyRules {
             https: Some(proxy.clone()),
             http: Some(proxy),
             exceptions: NoProxy::default(),
+            loopback_direct: false,
         }
+    }
+
+    /// Connects directly to this machine's loopback too, whatever the rules say: a proxy elsewhere
+    /// would connect to its own.
+    #[must_use]
+    pub const fn loopback_direct(mut self) -> Self {
+        self.loopback_direct = true;
+        self
     }
 
     /// Reads the environment: `HTTPS_PROXY` for `https://`, `HTTP_PROXY` for `http://`, `ALL_PROXY`
@@ -59,15 +69,25 @@ impl ProxyRules {
             https: proxy("https_proxy")?,
             http: proxy("http_proxy")?,
             exceptions,
+            loopback_direct: false,
         })
     }
 
     /// Returns the proxy for a connection to `host`, if it is to take one.
     pub fn choose(&self, tls: bool, host: &str, port: u16) -> Option<&Proxy> {
         let proxy = if tls { &self.https } else { &self.http };
-        proxy
-            .as_ref()
-            .filter(|_| !self.exceptions.covers(host, port))
+        let direct =
+            self.exceptions.covers(host, port) || self.loopback_direct && is_loopback(host);
+        proxy.as_ref().filter(|_| !direct)
+    }
+}
+
+/// Tells whether a host is this machine's loopback by its address, or by the names of RFC 6761 §6.3.
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
 }
 
@@ -237,6 +257,19 @@ mod tests {
         let rules = rules(&[("ALL_PROXY", "all"), ("HTTPS_PROXY", "tls")]);
         assert_eq!(rules.choose(true, "far", 1).map(Proxy::host), Some("tls"));
         assert_eq!(rules.choose(false, "far", 1).map(Proxy::host), Some("all"));
+    }
+
+    #[test]
+    fn the_loopback_needs_no_exception_where_that_is_asked_for() {
+        let rules = rules(&[("ALL_PROXY", "all")]);
+        let direct = rules.clone().loopback_direct();
+        for host in ["127.0.0.1", "127.8.8.8", "::1", "LocalHost.", "a.localhost"] {
+            assert!(rules.choose(false, host, 1).is_some(), "{host}");
+            assert_eq!(direct.choose(false, host, 1), None, "{host}");
+        }
+        for host in ["10.0.0.1", "localhost.example.org", "0.0.0.0"] {
+            assert!(direct.choose(false, host, 1).is_some(), "{host}");
+        }
     }
 
     #[test]

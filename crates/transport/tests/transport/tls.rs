@@ -7,8 +7,8 @@ use http::HeaderMap;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 use tidegate_transport::{
-    ClientTls, ConnectError, Connection, CredentialFault, Endpoint, Lost, Payload, Received,
-    Server, ServerTls, listen,
+    ClientTls, ConnectError, Connection, CredentialFault, Endpoint, Lost, Obstacle, Payload,
+    Received, Server, ServerTls, listen,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -141,6 +141,38 @@ async fn a_private_authority_is_trusted_and_no_other() {
         matches!(error, rustls::Error::InvalidCertificate(_)),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn what_stands_in_the_way_is_told_by_kind() {
+    let ours = Authority::new();
+    ours.sign("server", "localhost");
+    let server = start(ours.server(false));
+    let port = server.addr.port();
+    let obstacle = |result: Result<Connection, ConnectError>| result.unwrap_err().obstacle();
+
+    let other = Authority::new();
+    let unknown = connect(port, other.client(None)).await;
+    assert_eq!(obstacle(unknown), Some(Obstacle::Authority));
+    let by_address = Endpoint::parse(&format!("https://127.0.0.1:{port}")).unwrap();
+    let unnamed = soon(by_address.with_tls(ours.client(None)).connect()).await;
+    assert_eq!(obstacle(unnamed), Some(Obstacle::Host));
+    let in_plaintext = Endpoint::parse(&format!("http://127.0.0.1:{port}")).unwrap();
+    let unencrypted = soon(in_plaintext.connect()).await;
+    assert_eq!(obstacle(unencrypted), Some(Obstacle::NotPlaintext));
+
+    let plain = TestServer::plain();
+    let encrypted = connect(plain.addr.port(), ours.client(None)).await;
+    assert_eq!(obstacle(encrypted), Some(Obstacle::NotTls));
+
+    let closed = TcpStream::connect(plain.addr).await.unwrap().local_addr();
+    let away = connect(closed.unwrap().port(), ours.client(None)).await;
+    assert_eq!(obstacle(away), None);
+
+    ours.sign_expired("server", "localhost");
+    let late = start(ours.server(false));
+    let expired = connect(late.addr.port(), ours.client(None)).await;
+    assert_eq!(obstacle(expired), Some(Obstacle::Time));
 }
 
 #[tokio::test]

@@ -119,6 +119,7 @@ pub(super) fn decode(bytes: &[u8], code: Code, message: &str, unknown: Origin) -
         channel: text(CHANNEL).map(|id| ChannelId::new(convert::bounded(id, MAX_NAME))),
         retry_after: retry.and_then(|retry| convert::length(retry.retry_delay)),
         exit_code: text(EXIT_CODE).and_then(|code| code.parse().ok()),
+        remedy: None,
     })
 }
 
