@@ -43,7 +43,11 @@ impl Context {
             instance: InstanceId::new(uuid::Uuid::new_v4().to_string()),
             hop: HopName::new("supervisor"),
             dialer: Dialer::new(&config),
-            metrics: Metrics::new(Arc::clone(&streams), Arc::clone(&buffered), commands.clone()),
+            metrics: Metrics::new(
+                Arc::clone(&streams),
+                Arc::clone(&buffered),
+                commands.clone(),
+            ),
             commands,
             streams,
             buffered,

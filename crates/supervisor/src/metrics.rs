@@ -206,7 +206,10 @@ impl Collector for Live {
         self.encode_bytes(&mut encoder)?;
         let running = self.commands.as_ref().map_or(0, Commands::running);
         let running = ConstGauge::new(running as u64);
-        let (help, kind) = ("Commands that run, or whose descendants do", running.metric_type());
+        let (help, kind) = (
+            "Commands that run, or whose descendants do",
+            running.metric_type(),
+        );
         running.encode(encoder.encode_descriptor("execs", help, None, kind)?)?;
         let buffered = ConstGauge::new(self.buffered.get() as u64);
         let help = "Payload bytes held in this process";

@@ -44,7 +44,10 @@ impl Leash {
     /// that can be asked, and was not before.
     pub(crate) fn ask(&self, end: &End) -> bool {
         let mut held = self.lock();
-        let Some(tie) = held.as_mut().filter(|tie| !tie.asked && tie.session.ends_commands()) else {
+        let Some(tie) = held
+            .as_mut()
+            .filter(|tie| !tie.asked && tie.session.ends_commands())
+        else {
             return false;
         };
         tie.asked = true;

@@ -99,10 +99,9 @@ impl Admitted {
         capabilities: Capabilities,
     ) -> Result<Self, End> {
         let (handle, leash) = (Handle::new(Instant::now()), Leash::default());
-        let (guard, place) =
-            state
-                .streams
-                .admit(subject.clone(), handle.clone(), leash.clone())?;
+        let (guard, place) = state
+            .streams
+            .admit(subject.clone(), handle.clone(), leash.clone())?;
         Ok(Self {
             capabilities,
             handle,

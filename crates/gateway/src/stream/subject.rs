@@ -99,4 +99,3 @@ impl Subject {
         name.unwrap_or_else(|| self.target.to_string())
     }
 }
-

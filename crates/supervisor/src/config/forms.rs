@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_daemon::{ConfigError, choice};
 use tidegate_daemon::settings::{Remedy, Value, quoted};
+use tidegate_daemon::{ConfigError, choice};
 use tidegate_transport::{Endpoint, EndpointError, Proxy, ProxyRules};
 
 use crate::AllowRule;

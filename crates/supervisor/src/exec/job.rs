@@ -76,12 +76,7 @@ impl Job {
 
 impl Commands {
     /// A job for one of its streams, and the end of a tunnel that it serves.
-    pub(crate) fn job(
-        self,
-        stop: Stop,
-        hop: HopName,
-        buffered: &Arc<Buffered>,
-    ) -> (ExecPipe, Job) {
+    pub(crate) fn job(self, stop: Stop, hop: HopName, buffered: &Arc<Buffered>) -> (ExecPipe, Job) {
         Job::new(self, stop, hop, buffered)
     }
 }

@@ -22,10 +22,10 @@ use tidegate_lifecycle::{Capabilities, Capability};
 
 pub(crate) use self::stop::Stop;
 
-#[cfg(target_os = "linux")]
-use crate::runner::{Runner, RunnerConfig};
 use crate::Config;
 use crate::config::ExecScope;
+#[cfg(target_os = "linux")]
+use crate::runner::{Runner, RunnerConfig};
 
 /// Runs the commands that streams ask for. Clones share everything.
 #[cfg(target_os = "linux")]

@@ -152,10 +152,16 @@ async fn messages_out_of_place_end_the_command() {
         (VIOLATION, vec![Said::Bytes(unknown)]),
         (
             VIOLATION,
-            vec![Said::Item(Item::StdinFin), Said::Item(Item::Stdin("x".into()))],
+            vec![
+                Said::Item(Item::StdinFin),
+                Said::Item(Item::Stdin("x".into())),
+            ],
         ),
         (INVALID, vec![Said::Item(Item::Resize(resize))]),
-        ("FRAME_TOO_LARGE", vec![Said::Item(Item::Stdin(oversize.into()))]),
+        (
+            "FRAME_TOO_LARGE",
+            vec![Said::Item(Item::Stdin(oversize.into()))],
+        ),
     ];
     for (reason, said) in cases {
         let cat = command(&["cat"]);

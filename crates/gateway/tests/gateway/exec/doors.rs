@@ -37,7 +37,11 @@ async fn what_is_said_through_the_interactive_door_arrives_in_order() {
         assert_eq!(process.next().await, item);
     }
     caller.send(Item::Signal(2)).await;
-    assert_eq!(process.next().await, Item::Signal(2), "after the end of stdin");
+    assert_eq!(
+        process.next().await,
+        Item::Signal(2),
+        "after the end of stdin"
+    );
     exits(caller, process, 3).await;
     gateway.stop().await;
 }

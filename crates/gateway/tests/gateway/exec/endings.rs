@@ -156,7 +156,10 @@ async fn a_command_that_does_not_end_when_an_operator_closes_it_is_given_up() {
     }
     let outcome = caller.outcome().await;
     is(&outcome, Code::Cancelled, "OPERATOR_CLOSED");
-    assert!(begun.elapsed() < Duration::from_secs(2), "the second insists");
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "the second insists"
+    );
     drop(process);
     gateway.stop().await;
 }
