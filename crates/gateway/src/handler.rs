@@ -38,11 +38,14 @@ impl Handler {
 
 impl StreamHandler for Handler {
     fn wants(&self, path: &str) -> bool {
-        match path {
-            FORWARD_TCP | EXEC_SANDBOX | EXEC_SANDBOX_INTERACTIVE => true,
-            CONNECT_SUPERVISOR | RELAY_STREAM => true,
-            _ => false,
-        }
+        const WANTED: [&str; 5] = [
+            FORWARD_TCP,
+            EXEC_SANDBOX,
+            EXEC_SANDBOX_INTERACTIVE,
+            CONNECT_SUPERVISOR,
+            RELAY_STREAM,
+        ];
+        WANTED.contains(&path)
     }
 
     fn handle(&self, stream: ServerStream) {

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Context;
 use crate::exec::{Commands, Stop};
 use crate::lanes::Lane;
-use crate::streams::Stream;
+use crate::streams::{Kind, Stream};
 
 /// What a relay has to tell its session.
 #[derive(Debug)]
@@ -259,16 +259,27 @@ impl Relay {
     {
         let outcome = tunnel.run().await;
         self.ended(&outcome);
-        let close = outcome
-            .end
-            .as_deref()
-            .filter(|_| outcome.ended_by != Some(Side::Downstream));
+        let close = outcome.end.as_deref().filter(|_| !self.is_told(&outcome));
         let close = close.map(|end| end.seen_from_afar().via(&self.context.hop));
         self.report(Report::Ended(self.channel.clone(), close))
             .await;
         let Self { stream, .. } = self;
         tunnel.linger().await;
         drop(stream);
+    }
+
+    /// Whether the gateway knows of the end: by its own doing, or because a command that did not
+    /// start was answered with the reason.
+    fn is_told(&self, outcome: &Outcome) -> bool {
+        let own_fault = |end: &Arc<End>| end.reason == Reason::InternalError;
+        match outcome.ended_by {
+            Some(Side::Downstream) => true,
+            Some(Side::Upstream) => {
+                let is_command = self.stream.kind() == Kind::Exec;
+                is_command && !outcome.end.as_ref().is_some_and(own_fault)
+            }
+            None => false,
+        }
     }
 
     /// The target could not be connected.

@@ -39,8 +39,8 @@ const CLEANUP: Duration = Duration::from_secs(2);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     tidegate cp local:/var/log/build.log .\n  \
-    tidegate cp src local:/work               # /work/src if /work is there, else /work\n  \
-    tidegate cp src/. local:/work             # what is in src, beside what is in /work\n  \
+    tidegate cp src local:/build              # /build/src if /build is there, else /build\n  \
+    tidegate cp src/. local:/build            # what is in src, beside what is in /build\n  \
     tidegate cp local:/etc/nginx ./nginx\n\n\
     A file has its name only when all of it is there. Permissions and times are kept, owners are not:\n\
     whoever receives owns it. A sandbox cannot write beside the destination; links and devices that it\n\

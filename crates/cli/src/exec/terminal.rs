@@ -98,3 +98,44 @@ mod system {
         None
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use tidegate_testkit::process::Terminal;
+
+    use super::*;
+
+    /// The program of the next test: it is in raw mode, and nothing but the panic gets it out.
+    #[test]
+    #[ignore = "it is run by another test, with a terminal"]
+    fn panics() {
+        let raw = Raw::enter().unwrap();
+        let size = size().unwrap();
+        std::mem::forget(raw);
+        panic!("in raw mode, {} by {}", size.cols, size.rows);
+    }
+
+    #[test]
+    fn cli_05_a_panic_is_told_on_a_terminal_that_is_as_it_was() {
+        let (terminal, stdin) = Terminal::open().unwrap();
+        terminal.resize(132, 43).unwrap();
+        let before = terminal.modes().unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([
+            "--ignored",
+            "--exact",
+            "exec::terminal::tests::panics",
+            "--nocapture",
+        ]);
+        command
+            .stdin(stdin)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("in raw mode, 132 by 43"), "{said}");
+        assert_eq!(terminal.modes().unwrap(), before);
+    }
+}

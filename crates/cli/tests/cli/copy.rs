@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tidegate_testkit::process::Process;
-use tidegate_testkit::wait::{GENEROUS, until};
+use tidegate_testkit::wait::{GENEROUS, until_async};
 
 use crate::house::{House, SANDBOX, SOON, ended};
 
@@ -54,12 +54,21 @@ impl Desk {
         (code, process.stderr().to_string())
     }
 
-    /// Nothing that was begun is left anywhere.
+    /// What was begun and is not where it belongs.
+    fn begun(&self) -> Option<String> {
+        let mut names = self.names().into_iter();
+        names.find(|name| name.starts_with(".tidegate-"))
+    }
+
     fn is_tidy(&self) {
-        let mut all = Vec::new();
-        collect(self.home.path(), &mut all);
-        let begun = all.iter().find(|name| name.starts_with(".tidegate-"));
-        assert_eq!(begun, None);
+        assert_eq!(self.begun(), None);
+    }
+
+    /// The names of all that there is.
+    fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        collect(self.home.path(), &mut names);
+        names
     }
 }
 
@@ -175,13 +184,8 @@ async fn links_of_a_sandbox_are_left_out_by_name() {
 /// A copy that has begun to arrive at `folder`.
 async fn begun(desk: &Desk, from: &str, to: &str) -> Process {
     let process = desk.house.run(&["cp", from, to]);
-    let mut names = Vec::new();
-    until(GENEROUS, || {
-        names.clear();
-        collect(desk.home.path(), &mut names);
-        names.iter().any(|name| name == "new")
-    })
-    .unwrap();
+    let arrives = async || desk.names().iter().any(|name| name == "new");
+    until_async(GENEROUS, arrives).await.unwrap();
     process
 }
 
@@ -199,12 +203,8 @@ async fn a_copy_that_is_interrupted_leaves_no_file() {
         assert_eq!(ended(&process, SOON).await.code(), Some(130), "{process}");
         assert!(!Path::new(&desk.path("to")).exists());
         // In the sandbox it takes as long as TERM does.
-        until(GENEROUS, || {
-            let mut names = Vec::new();
-            collect(desk.home.path(), &mut names);
-            !names.iter().any(|name| name.starts_with(".tidegate-"))
-        })
-        .unwrap();
+        let tidy = async || desk.begun().is_none();
+        until_async(GENEROUS, tidy).await.unwrap();
     }
     let process = begun(&desk, &desk.there("big"), &desk.path("to")).await;
     desk.house.supervisor.kill();

@@ -9,5 +9,4 @@ mod dev_and_demo;
 mod exec;
 mod forward;
 mod house;
-mod pty;
 mod terminal;

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use tidegate_testkit::process::{Process, Signal};
-use tidegate_testkit::wait::{GENEROUS, until};
+use tidegate_testkit::process::{Process, Signal, Terminal};
+use tidegate_testkit::wait::{GENEROUS, until_async};
 
 use crate::house::{House, SANDBOX, SOON, ended};
-use crate::pty::Pty;
 
 /// A command on a terminal at which somebody sits, and how that terminal was before.
 struct Seat {
-    pty: Pty,
+    pty: Terminal,
     process: Process,
     before: String,
 }
@@ -18,13 +17,15 @@ struct Seat {
 impl Seat {
     /// Waits until the terminal is in raw mode.
     async fn take(house: &House, options: &[&str], command: &[&str]) -> Self {
-        let (pty, stdin) = Pty::open().unwrap();
+        let (pty, stdin) = Terminal::open().unwrap();
+        pty.resize(132, 43).unwrap();
         let before = pty.modes().unwrap();
         let args = [&["exec", "-it"], options, &[SANDBOX, "--"], command].concat();
         let mut command = house.command(&args);
         command.stdin(stdin).env("TERM", "vt100");
         let process = Process::spawn(command).unwrap();
-        until(GENEROUS, || pty.modes().unwrap() != before).unwrap();
+        let is_raw = async || pty.modes().unwrap() != before;
+        until_async(GENEROUS, is_raw).await.unwrap();
         Self {
             pty,
             process,

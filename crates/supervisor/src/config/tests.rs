@@ -1,5 +1,6 @@
 //! Defaults, what goes together, and what is refused with which words.
 
+use tidegate_daemon::settings::Value as _;
 use tidegate_lifecycle::limits::{DIAL_TIMEOUT, STOP_GRACE};
 
 use super::*;
@@ -153,4 +154,25 @@ fn every_time_is_divided_by_the_scale() {
 fn the_example_in_deploy_is_a_configuration() {
     let config = read(&[], include_str!("../../../../deploy/supervisor.toml")).unwrap();
     assert_eq!(config.sandbox.as_str(), "build-17");
+}
+
+#[test]
+fn the_environment_of_commands_is_what_was_said() {
+    let config = read(&["--base-environment", "A=1,B=x=y,NOT_SET_ANYWHERE"], FILE).unwrap();
+    let set: Vec<_> = config
+        .base_environment
+        .iter()
+        .filter_map(Variable::resolve)
+        .collect();
+    let expected = [("A", "1"), ("B", "x=y")].map(|(name, value)| (name.into(), value.into()));
+    assert_eq!(set, expected);
+    let page = config.base_environment[1].show();
+    assert!(!page.contains("x=y"), "{page} may hold a secret");
+    assert!(!format!("{:?}", config.base_environment).contains("x=y"));
+    for bad in ["=1", "1A=x", "A-B"] {
+        assert!(
+            refused(&["--base-environment", bad], FILE).contains("NAME=VALUE"),
+            "{bad}"
+        );
+    }
 }

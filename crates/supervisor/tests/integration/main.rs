@@ -4,6 +4,8 @@
 
 mod common;
 mod documents;
+#[cfg(target_os = "linux")]
+mod exec;
 mod legacy;
 mod program;
 mod relays;

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 /// What ends a line of a terminal's input without a line: end of file.
 const END_OF_TRANSMISSION: &[u8] = &[4];
@@ -31,6 +32,41 @@ impl Terminal {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let line = open(name, flags, Mode::empty())?;
         Ok((Self(keyboard.into()), line.into()))
+    }
+
+    /// Types keys as they are.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the kernel says.
+    pub fn type_keys(&mut self, keys: &str) -> io::Result<()> {
+        self.0.write_all(keys.as_bytes())
+    }
+
+    /// Gives its window another size. Nobody is signalled: it controls no process.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the kernel says.
+    pub fn resize(&self, cols: u16, rows: u16) -> io::Result<()> {
+        let size = Winsize {
+            ws_col: cols,
+            ws_row: rows,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        Ok(tcsetwinsize(&self.0, size)?)
+    }
+
+    /// Returns everything that raw mode changes, to be compared.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the kernel says.
+    pub fn modes(&self) -> io::Result<String> {
+        let modes = tcgetattr(&self.0)?;
+        let flags = (modes.input_modes, modes.output_modes, modes.local_modes);
+        Ok(format!("{flags:?}"))
     }
 
     /// Types a line.

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use prost::Message;
+use tidegate_lifecycle::id::ChannelId;
+use tidegate_lifecycle::{Target, session};
 use tidegate_testkit::messages::{
     Empty, FromGateway, FromSupervisor, GatewayMessage, Hello, RelayFrame, RelayInit, RelayOpen,
     RelayPayload, SessionAccepted, SupervisorMessage, TcpTarget, path,
 };
 use tidegate_testkit::raw_h2::{Connection, Inbox, Outbox, Received, Server};
 use tidegate_testkit::wait::{GENEROUS, within};
+use tidegate_wire::session::encode_gateway;
 use tonic::Code;
 
 pub(crate) const CAPABILITIES: [&str; 6] = [
@@ -91,11 +94,16 @@ impl Gateway {
     }
 
     pub(crate) async fn session_with(&self, heartbeat: Duration) -> Control {
+        self.session_of(heartbeat, &CAPABILITIES).await
+    }
+
+    /// Accepts a hello with these capabilities.
+    pub(crate) async fn session_of(&self, heartbeat: Duration, capabilities: &[&str]) -> Control {
         let mut control = self.hello().await;
         let accepted = SessionAccepted {
             session_id: "session-1".into(),
             heartbeat_interval: Some(heartbeat.try_into().unwrap()),
-            capabilities: CAPABILITIES.map(String::from).to_vec(),
+            capabilities: capabilities.iter().copied().map(String::from).collect(),
             ..SessionAccepted::default()
         };
         control.say(FromGateway::SessionAccepted(accepted)).await;
@@ -142,6 +150,18 @@ impl Control {
             ..RelayOpen::default()
         }))
         .await;
+    }
+
+    /// Asks for a relay to whoever runs commands.
+    pub(crate) async fn ask_for_command(&mut self, channel: &str) {
+        let open = session::RelayOpen {
+            channel: ChannelId::new(channel),
+            target: Target::Exec,
+            dial_timeout: None,
+            lane: 0,
+        };
+        let message = encode_gateway(&session::FromGateway::RelayOpen(open));
+        self.outbox.send(message).await.unwrap();
     }
 
     /// The next thing the supervisor says, heartbeats apart.
@@ -196,10 +216,15 @@ impl Control {
 
 /// Accepts the next claim on a data connection.
 pub(crate) async fn claim(data: &mut Connection) -> Relay {
+    claim_with(data, HeaderMap::new()).await
+}
+
+/// The same, with these headers in the answer.
+pub(crate) async fn claim_with(data: &mut Connection, headers: HeaderMap) -> Relay {
     let call = data.call().await;
     assert_eq!(call.path(), path::RELAY_STREAM);
     let metadata = call.head.headers.clone();
-    let (outbox, mut inbox) = call.accept(HeaderMap::new()).unwrap();
+    let (outbox, mut inbox) = call.accept(headers).unwrap();
     let Received::Message(first) = inbox.next().await else {
         panic!("a claim without init");
     };
