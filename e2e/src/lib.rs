@@ -15,6 +15,7 @@
 //! | [`world`] | the programs, and the words of a test |
 //! | [`forward`] | a local port that leads to a target, through the command line or the SDK |
 //! | [`raw`] | clients and supervisors that do as they are told, frame by frame |
+//! | [`command`] | the command line, run to its end |
 //! | [`measure`] | round trips and rates |
 //! | [`balancer`] | nginx and HAProxy before the gateway |
 //! | [`tools`] | other people's programs, started and asked |
@@ -23,6 +24,7 @@
 //! `TIDEGATE_E2E_FULL=1`.
 
 pub mod balancer;
+pub mod command;
 mod credentials;
 mod daemon;
 pub mod forward;

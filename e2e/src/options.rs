@@ -16,6 +16,7 @@ pub struct Options {
     pub(crate) supervisor_proxy: bool,
     pub(crate) no_supervisor: bool,
     pub(crate) one_cpu: bool,
+    pub(crate) commands: bool,
     pub(crate) foreign_hops: bool,
     pub(crate) via: Option<Via>,
     pub(crate) expected: Vec<String>,
@@ -67,6 +68,13 @@ impl Options {
     /// Lets gateways and supervisor run on one CPU.
     pub fn one_cpu(mut self) -> Self {
         self.one_cpu = true;
+        self
+    }
+
+    /// Runs a command before what is held is taken for what may be held: what a supervisor keeps for
+    /// all commands comes with the first.
+    pub fn commands(mut self) -> Self {
+        self.commands = true;
         self
     }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use tempfile::TempDir;
+use tidegate_client::exec::Command;
 use tidegate_client::{Client, SandboxName, Stream};
 use tidegate_testkit::certs::Authority;
 use tidegate_testkit::fault_proxy::FaultProxy;
@@ -395,6 +396,20 @@ impl World {
                 panic!("the path does not work: {end}");
             }
         }
+        if self.options.commands {
+            self.run_a_command().await;
+        }
+    }
+
+    async fn run_a_command(&self) {
+        let command = Command {
+            argv: vec!["true".to_owned()],
+            ..Command::default()
+        };
+        let sandbox = SandboxName::parse(SANDBOX).expect("it is a name");
+        let exec = self.client().exec(&sandbox, command).await;
+        let outcome = exec.expect("the gateway listens").wait().await;
+        assert!(outcome.is_success(), "no commands are run: {outcome}");
     }
 
     async fn spawn_gateway(&self, index: usize) -> Gateway {

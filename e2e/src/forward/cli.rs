@@ -1,13 +1,12 @@
 //! A forward made of the shipped command.
 
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 use tidegate_testkit::probe::{SocketState, open_sockets};
-use tidegate_testkit::process::{Output, Process, binary};
+use tidegate_testkit::process::{Output, Process};
 use tidegate_testkit::wait;
 
 use super::report::{Closed, Reporter, Reports};
@@ -34,27 +33,9 @@ pub(super) async fn start(access: &Access, target: &str) -> Inner {
 }
 
 fn command(access: &Access, target: &str) -> Command {
-    let program = binary("tidegate").unwrap_or_else(|error| panic!("{error}"));
-    let mut command = Command::new(program);
+    let mut command = crate::command::tidegate(access);
     command.args(["port-forward", SANDBOX, &format!("0:{target}")]);
     command.args(["--output", "json"]);
-    for gateway in &access.gateways {
-        command.args(["--gateway", gateway]);
-    }
-    let files = [
-        ("--ca", &access.ca),
-        ("--cert", &access.cert),
-        ("--key", &access.key),
-    ];
-    for (flag, path) in files {
-        if let Some(path) = path {
-            command.arg(flag).arg::<&Path>(path);
-        }
-    }
-    command.stdin(Stdio::null());
-    for variable in ["RUST_LOG", "TIDEGATE_GATEWAY", "TIDEGATE_CONTEXT"] {
-        command.env_remove(variable);
-    }
     command
 }
 
