@@ -22,7 +22,8 @@ use crate::signals;
 #[command(after_help = "Examples:\n  \
     tidegate dev\n  \
     tidegate dev --listen 127.0.0.1:0 --sandbox play\n\n\
-    It speaks plaintext and binds the loopback only. While it runs, `dev` is the current context, so\n\
+    It speaks plaintext and binds the loopback only: whoever has an account on this machine can run\n\
+    commands through it, as you. While it runs, `dev` is the current context, so\n\
     that other commands find it; afterwards it is the one that was.")]
 pub(crate) struct Args {
     /// Where the gateway listens; port 0 is a free one

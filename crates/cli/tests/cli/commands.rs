@@ -185,10 +185,13 @@ async fn completions_and_manuals_are_written() {
         process.stdout().to_string()
     };
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(
-            run(&["completions", shell]).await.contains("port-forward"),
-            "{shell}"
-        );
+        let script = run(&["completions", shell]).await;
+        for word in ["port-forward", "exec", "--kill-background", "cp"] {
+            assert!(
+                script.contains(word.trim_start_matches('-')),
+                "{word} in {shell}"
+            );
+        }
     }
     assert!(run(&["man"]).await.contains(".TH tidegate 1"));
     let folder = home.path().join("man1");
@@ -196,6 +199,8 @@ async fn completions_and_manuals_are_written() {
     for page in [
         "tidegate.1",
         "tidegate-port-forward.1",
+        "tidegate-exec.1",
+        "tidegate-cp.1",
         "tidegate-context-add.1",
     ] {
         assert!(folder.join(page).is_file(), "{page}");

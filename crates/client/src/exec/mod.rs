@@ -33,6 +33,8 @@ mod input;
 mod outcome;
 mod outputs;
 mod task;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Instant;

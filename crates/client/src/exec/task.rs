@@ -47,6 +47,16 @@ impl Task {
         (task, started)
     }
 
+    /// One that moves nothing.
+    #[cfg(test)]
+    pub(super) fn idle() -> Self {
+        Self {
+            handle: Handle::new(Instant::now()),
+            cancelled: AtomicBool::new(false),
+            _running: JoinSet::new(),
+        }
+    }
+
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.handle.close(dropped());
