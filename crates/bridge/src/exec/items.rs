@@ -15,6 +15,8 @@ const SPACIOUS: usize = 16;
 #[derive(Debug)]
 pub struct Items {
     items: VecDeque<Item>,
+    /// How many of them need not wait for those before them.
+    urgent: usize,
     weight: usize,
     total: Arc<Buffered>,
 }
@@ -24,6 +26,7 @@ impl Items {
     pub const fn new(total: Arc<Buffered>) -> Self {
         Self {
             items: VecDeque::new(),
+            urgent: 0,
             weight: 0,
             total,
         }
@@ -37,7 +40,16 @@ impl Items {
     /// Drops everything.
     pub fn clear(&mut self) {
         self.items = VecDeque::new();
+        self.urgent = 0;
         self.lighten(self.weight);
+    }
+
+    /// Takes the first thing that means the same before what was said earlier.
+    pub(super) fn pop_urgent(&mut self) -> Option<Item> {
+        let urgent = (self.urgent > 0).then(|| self.items.iter().position(is_urgent));
+        let item = self.items.remove(urgent??)?;
+        self.urgent -= 1;
+        Some(item)
     }
 
     fn lighten(&mut self, weight: usize) {
@@ -49,10 +61,16 @@ impl Items {
     }
 }
 
+/// Whether it is about the command and not part of its input.
+const fn is_urgent(item: &Item) -> bool {
+    matches!(item, Item::Signal(_) | Item::Resize(_))
+}
+
 impl Store for Items {
     type Item = Item;
 
     fn push(&mut self, item: Item) {
+        self.urgent += usize::from(is_urgent(&item));
         self.weight += item.weight();
         self.total.add(item.weight());
         self.items.push_back(item);
@@ -60,6 +78,7 @@ impl Store for Items {
 
     fn pop(&mut self) -> Option<Item> {
         let item = self.items.pop_front()?;
+        self.urgent -= usize::from(is_urgent(&item));
         self.lighten(item.weight());
         Some(item)
     }

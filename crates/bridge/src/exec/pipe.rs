@@ -216,6 +216,13 @@ impl PipeReceiver {
         }
     }
 
+    /// A signal or a resize, ahead of what was said before it: for whoever cannot take that yet.
+    pub fn poll_urgent(&mut self, cx: &mut Context<'_>) -> Poll<Item> {
+        self.shared.receiver.register(cx.waker());
+        let urgent = self.shared.lock().incoming.pop_urgent();
+        urgent.map_or(Poll::Pending, Poll::Ready)
+    }
+
     /// As [`PipeReceiver::poll_recv`].
     ///
     /// # Errors

@@ -114,7 +114,13 @@ impl Input {
     /// Ready when nothing more comes.
     fn poll(&mut self, control: &Control, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            ready!(self.stdin.poll_write(cx, &mut self.rest));
+            if self.stdin.poll_write(cx, &mut self.rest).is_pending() {
+                // A command that does not read can be interrupted all the same.
+                while let Poll::Ready(item) = self.receiver.poll_urgent(cx) {
+                    self.take(item, control);
+                }
+                return Poll::Pending;
+            }
             if self.finishing {
                 ready!(self.stdin.poll_close(cx));
                 self.finishing = false;

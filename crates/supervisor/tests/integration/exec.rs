@@ -405,6 +405,20 @@ async fn a_signal_reaches_the_command_and_the_result_says_so() {
 }
 
 #[tokio::test]
+async fn a_signal_does_not_wait_for_a_command_that_does_not_read() {
+    let mut bench = Bench::new(&[]).await;
+    let mut talk = bench.run(argv(&["sleep", "300"])).await;
+    talk.starts().await;
+    let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+    for _ in 0..4 {
+        talk.send(Item::Stdin(piece.clone())).await;
+    }
+    talk.send(Item::Signal(2)).await;
+    let (_, exit) = talk.exit().await;
+    assert_eq!((exit.code, exit.signal), (130, Some(2)));
+}
+
+#[tokio::test]
 async fn only_what_is_configured_is_inherited() {
     let more = ["--base-environment", "GREETING=hello"];
     let mut bench = Bench::new(&more).await;
