@@ -55,7 +55,10 @@ fn page(command: clap::Command) -> io::Result<Vec<u8>> {
         man.render_subcommands_section(&mut page)?;
     }
     let after = command.get_after_help();
-    notes(&after.map(ToString::to_string).unwrap_or_default(), &mut page)?;
+    notes(
+        &after.map(ToString::to_string).unwrap_or_default(),
+        &mut page,
+    )?;
     Ok(page)
 }
 
@@ -74,7 +77,10 @@ fn notes(text: &str, page: &mut impl Write) -> io::Result<()> {
         match lines.next_if(|line| line.starts_with("Example")) {
             Some(_) => {
                 writeln!(page, ".SH EXAMPLES")?;
-                as_it_stands(lines.map(|line| line.strip_prefix("  ").unwrap_or(line)), page)?;
+                as_it_stands(
+                    lines.map(|line| line.strip_prefix("  ").unwrap_or(line)),
+                    page,
+                )?;
             }
             None if paragraph.is_empty() => {}
             None => {
@@ -89,10 +95,7 @@ fn notes(text: &str, page: &mut impl Write) -> io::Result<()> {
 }
 
 /// Lines that must not be filled.
-fn as_it_stands<'a>(
-    lines: impl Iterator<Item = &'a str>,
-    page: &mut impl Write,
-) -> io::Result<()> {
+fn as_it_stands<'a>(lines: impl Iterator<Item = &'a str>, page: &mut impl Write) -> io::Result<()> {
     writeln!(page, ".nf")?;
     for line in lines {
         writeln!(page, "{}", escaped(line))?;

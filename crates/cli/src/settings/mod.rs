@@ -10,6 +10,8 @@ mod folder;
 mod pick;
 
 pub(crate) use self::file::{Context, Contexts};
+#[cfg(all(unix, feature = "daemons"))]
+pub(crate) use self::pick::overriding_variable;
 pub(crate) use self::pick::{client, client_of, config};
 
 /// Where `tidegate dev` listens, and where a gateway is looked for when nobody says anything.

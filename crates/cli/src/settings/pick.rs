@@ -26,6 +26,16 @@ struct Environment {
     token: Option<String>,
 }
 
+#[cfg(all(unix, feature = "daemons"))]
+/// The variable that leads other commands past the current context, if one is set.
+pub(crate) fn overriding_variable() -> Option<&'static str> {
+    let Environment {
+        gateway, context, ..
+    } = Environment::read();
+    let gateway = gateway.map(|_| "TIDEGATE_GATEWAY");
+    gateway.or_else(|| context.map(|_| "TIDEGATE_CONTEXT"))
+}
+
 impl Environment {
     /// Reads them. One that is empty counts as unset.
     fn read() -> Self {
