@@ -31,7 +31,7 @@ use clap::Parser;
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::output::Console;
+use crate::output::{Colour, Console, Format};
 
 /// Does what the command line says, and ends the process.
 ///
@@ -42,7 +42,7 @@ use crate::output::Console;
 /// | 2 | the command line cannot be understood |
 /// | 130, 143 | ended by Ctrl-C, by SIGTERM |
 pub fn run() -> ! {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| misunderstood(&error));
     logs::init(cli.global.verbose);
     let console = Console::new(cli.global.output, cli.global.color);
     let code = match block_on(args::execute(cli, &console)) {
@@ -65,6 +65,22 @@ fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Fa
     let outcome = runtime.block_on(command);
     runtime.shutdown_background();
     outcome
+}
+
+/// Says what is wrong with the command line, to a program as an object; or shows help.
+fn misunderstood(error: &clap::Error) -> ! {
+    let mut args = std::env::args_os()
+        .skip(1)
+        .map_while(|arg| arg.into_string().ok());
+    if error.use_stderr() && args::asks_for_json(&mut args) {
+        let text = error.render().to_string();
+        let sentence = text.lines().next().unwrap_or_default();
+        let failure = Failure::settings(sentence.trim_start_matches("error: "), "");
+        // What cannot be written cannot be reported either.
+        let _ = Console::new(Format::Json, Colour::Never).failure(&failure);
+        exit(error.exit_code());
+    }
+    error.exit()
 }
 
 fn report(failure: &Failure, console: &Console) -> i32 {

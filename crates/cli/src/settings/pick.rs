@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tidegate_client::{Client, Config, ConfigError};
+use tidegate_transport::{Endpoint, EndpointError};
 
 use super::DEFAULT_LISTEN;
 use super::file::{Context, Contexts};
@@ -46,6 +47,15 @@ impl Environment {
             token: variable("TIDEGATE_TOKEN"),
         }
     }
+}
+
+/// Reads a gateway's URL of the command line.
+///
+/// # Errors
+///
+/// What it must be.
+pub(crate) fn gateway_url(text: &str) -> Result<String, EndpointError> {
+    Endpoint::parse(text).map(|_| text.to_owned())
 }
 
 /// A client of the gateway that is meant.
