@@ -7,6 +7,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use crate::commands::{completions, connect, contexts, manual, sandboxes, sessions, streams};
 use crate::failure::Failure;
 use crate::output::{Colour, Console, Format};
+use crate::settings;
 use crate::{copy, exec, forward};
 
 /// Carries TCP connections and commands into sandboxes that nothing can reach from outside.
@@ -37,7 +38,7 @@ pub(crate) struct Cli {
 pub(crate) struct Global {
     /// The gateway, http:// or https://; repeat it for others of the same service
     /// [env: TIDEGATE_GATEWAY, separated by commas] [default: http://127.0.0.1:7070]
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL", global = true, value_parser = settings::gateway_url)]
     pub(crate) gateway: Vec<String>,
 
     /// The context to use, in place of the current one [env: TIDEGATE_CONTEXT]
@@ -71,7 +72,7 @@ pub(crate) struct Global {
     )]
     pub(crate) output: Format,
 
-    /// Log to stderr: -v for decisions, -vv for everything; RUST_LOG says it in detail
+    /// Log to stderr: -v for decisions, -vv for libraries' too; RUST_LOG says it in detail
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
 
@@ -117,6 +118,18 @@ pub(crate) fn is_exec() -> bool {
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("exec"))
 }
 
+/// Whether a line that cannot be understood asks for JSON all the same.
+pub(crate) fn asks_for_json(args: &mut impl Iterator<Item = String>) -> bool {
+    let mut named = false;
+    for arg in args.take_while(|arg| arg != "--") {
+        if arg == "--output=json" || named && arg == "json" {
+            return true;
+        }
+        named = arg == "--output";
+    }
+    false
+}
+
 /// Does what was asked for.
 pub(crate) async fn execute(cli: Cli, console: &Console) -> Result<(), Failure> {
     let global = &cli.global;
@@ -154,6 +167,21 @@ mod tests {
             let cli = Cli::try_parse_from(line).unwrap();
             assert_eq!(cli.global.gateway, ["http://a:1"], "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_gateway_that_is_no_url_is_a_mistake_on_the_command_line() {
+        let error = Cli::try_parse_from(["tidegate", "sandboxes", "--gateway", "ftp://x"]);
+        let error = error.unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("http:// or https://"), "{error}");
+    }
+
+    #[test]
+    fn a_line_that_is_a_mistake_may_ask_for_json() {
+        let asks = |line: &str| asks_for_json(&mut line.split(' ').map(str::to_owned));
+        assert!(asks("streams --output json --nonsense") && asks("--output=json nonsense"));
+        assert!(!asks("streams --output text json") && !asks("x -- --output json"));
     }
 
     #[test]

@@ -196,6 +196,13 @@ mod tests {
     }
 
     #[test]
+    fn a_remedy_of_the_end_itself_comes_before_its_reasons() {
+        let end = End::new(Origin::Client, Reason::TransportLost, "no").with_remedy("Say --ca.");
+        let sentence = Failure::end("list", end).sentence().unwrap();
+        assert!(sentence.ends_with(" Say --ca."), "{sentence}");
+    }
+
+    #[test]
     fn a_certificate_that_is_missing_is_not_mistaken_for_a_token() {
         let end = |origin| End::new(origin, Reason::CredentialInvalid, "no");
         let by_tls = Failure::end("list", end(Origin::Client))

@@ -35,7 +35,7 @@ use clap::Parser;
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::output::Console;
+use crate::output::{Colour, Console, Format};
 
 /// Does what the command line says, and ends the process.
 ///
@@ -50,7 +50,7 @@ use crate::output::Console;
 pub fn run() -> ! {
     #[cfg(all(unix, feature = "daemons"))]
     daemons::enter();
-    let cli = Cli::try_parse().unwrap_or_else(|error| misused(&error));
+    let cli = Cli::try_parse().unwrap_or_else(|error| misunderstood(&error));
     logs::init(cli.global.verbose);
     let console = Console::new(cli.global.output, cli.global.color);
     let code = match block_on(args::execute(cli, &console)) {
@@ -60,18 +60,6 @@ pub fn run() -> ! {
     // Nobody is left to tell if this fails.
     let _ = std::io::stdout().flush();
     // Not by way of dropping everything: a thread that reads stdin would be waited for.
-    exit(code)
-}
-
-/// Says what is wrong with the command line, or the help that it asks for.
-fn misused(error: &clap::Error) -> ! {
-    // What cannot be written cannot be reported either.
-    let _ = error.print();
-    let code = match error.exit_code() {
-        0 => 0,
-        _ if args::is_exec() => exec::misused(),
-        code => code,
-    };
     exit(code)
 }
 
@@ -85,6 +73,29 @@ fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Fa
     let outcome = runtime.block_on(command);
     runtime.shutdown_background();
     outcome
+}
+
+/// Says what is wrong with the command line, to a program as an object; or shows help.
+fn misunderstood(error: &clap::Error) -> ! {
+    let mut args = std::env::args_os()
+        .skip(1)
+        .map_while(|arg| arg.into_string().ok());
+    if !error.use_stderr() {
+        error.exit();
+    }
+    if args::asks_for_json(&mut args) {
+        let text = error.render().to_string();
+        let sentence = text.lines().next().unwrap_or_default();
+        let failure = Failure::settings(sentence.trim_start_matches("error: "), "");
+        // What cannot be written cannot be reported either, here and below.
+        let _ = Console::new(Format::Json, Colour::Never).failure(&failure);
+    } else {
+        let _ = error.print();
+    }
+    if args::is_exec() {
+        exit(exec::misused());
+    }
+    exit(error.exit_code())
 }
 
 fn report(failure: &Failure, console: &Console) -> i32 {

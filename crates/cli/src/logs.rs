@@ -3,12 +3,12 @@
 use tracing_subscriber::EnvFilter;
 
 /// Sends events to stderr from here on. `RUST_LOG` decides which; where it says nothing, `verbosity`
-/// does: none at 0, DEBUG at 1, TRACE above.
+/// does: none at 0, DEBUG at 1, that of libraries too above.
 pub(crate) fn init(verbosity: u8) {
     let level = match verbosity {
         0 => "off",
         1 => "info,tidegate=debug",
-        _ => "debug,tidegate=trace",
+        _ => "debug",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let subscriber = tracing_subscriber::fmt()

@@ -80,7 +80,7 @@ impl AdminServer {
     /// Dropping the future closes every connection.
     pub async fn serve(self, health: Arc<dyn Health>) {
         if let Ok(address) = self.local_addr() {
-            tracing::info!("admin listening on {address}");
+            tracing::info!(%address, "admin listening on {address}");
         }
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();

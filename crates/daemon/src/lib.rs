@@ -5,6 +5,7 @@
 //! | [`value`] | durations and sizes as people write them |
 //! | [`mod@settings`] | a table of keys: flags, environment, file and defaults, in this order |
 //! | [`admin`] | `/healthz`, `/readyz` and `/metrics` over HTTP |
+//! | [`address`] | what to do about an address that cannot be listened on |
 //! | [`process`] | the metrics of the process itself |
 //! | [`logs`] | tracing to stderr |
 //! | [`descriptors`] | the limit of open files, raised |
@@ -13,6 +14,7 @@
 //!
 //! It knows nothing of sessions and streams.
 
+pub mod address;
 pub mod admin;
 pub mod descriptors;
 pub mod logs;

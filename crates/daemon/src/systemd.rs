@@ -1,5 +1,7 @@
 //! Readiness for a service manager that waits for it. Without one nothing happens.
 
+use std::sync::Once;
+
 use sd_notify::NotifyState;
 
 /// Says that the daemon does its work.
@@ -7,9 +9,10 @@ pub fn ready() {
     notify(NotifyState::Ready);
 }
 
-/// Says that the daemon is ending.
+/// Says, once however often it is asked to, that the daemon is ending.
 pub fn stopping() {
-    notify(NotifyState::Stopping);
+    static SAID: Once = Once::new();
+    SAID.call_once(|| notify(NotifyState::Stopping));
 }
 
 /// Says in a few words what the daemon is doing.

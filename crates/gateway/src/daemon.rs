@@ -4,36 +4,41 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use tidegate_daemon::{Hangups, Signals, descriptors, logs, systemd};
+use tidegate_daemon::{Hangups, Signals, address, descriptors, logs, systemd};
 use tidegate_transport::ServerTls;
 use tokio::task::JoinSet;
 
 use crate::config::PROGRAM;
-use crate::{Config, Gateway};
+use crate::{BindError, Config, Gateway};
 
 /// Runs the program with these arguments, the program's name first, until a signal ends it.
 ///
-/// # Errors
-///
-/// When the gateway cannot start. The message is a sentence for a person.
-pub fn main(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<()> {
-    let said = PROGRAM.listen(args, |name| std::env::var(name).ok())?;
+/// A gateway that cannot start says why in a sentence and ends the process: with 2 if what was set
+/// cannot be used, with 1 if the machine does not let it.
+pub fn main(args: impl IntoIterator<Item = OsString>) {
+    let said = PROGRAM.listen(args, |name| std::env::var(name).ok());
+    let said = said.unwrap_or_else(|error| PROGRAM.refuse(error));
     if said.print {
-        let page = PROGRAM.page(&said.layers)?;
-        return Ok(std::io::stdout().write_all(page.as_bytes())?);
+        let page = PROGRAM.page(&said.layers);
+        let page = page.unwrap_or_else(|error| PROGRAM.refuse(error));
+        let written = std::io::stdout().write_all(page.as_bytes());
+        return written.unwrap_or_else(|error| PROGRAM.fail(error));
     }
-    let config = Config::read(&said.layers)?;
+    let config = Config::read(&said.layers).unwrap_or_else(|error| PROGRAM.refuse(error));
     logs::init(said.verbosity);
     descriptors::raise_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime?.block_on(serve(config))
+    let runtime = runtime.unwrap_or_else(|error| PROGRAM.fail(error));
+    let served = runtime.block_on(serve(config));
+    served.unwrap_or_else(|error| PROGRAM.fail(error));
 }
 
-async fn serve(config: Config) -> anyhow::Result<()> {
+async fn serve(config: Config) -> std::io::Result<()> {
     let signals = Signals::listen()?;
-    let gateway = Gateway::bind(config).await?;
+    let bound = Gateway::bind(config).await;
+    let gateway = bound.unwrap_or_else(|error| give_up(&error));
     let mut tasks = JoinSet::new();
     if let Some(tls) = gateway.tls() {
         tasks.spawn(reload(tls, Hangups::listen()?));
@@ -52,6 +57,18 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Says why there is no gateway.
+fn give_up(error: &BindError) -> ! {
+    match error {
+        BindError::Config(_) | BindError::Tls(_) => PROGRAM.refuse(error),
+        BindError::Listen { source, .. } => match address::remedy(source) {
+            Some(remedy) => PROGRAM.fail(format_args!("{error}; {remedy}")),
+            None => PROGRAM.fail(error),
+        },
+        BindError::Threads(_) | BindError::Directory(_) => PROGRAM.fail(error),
+    }
 }
 
 /// Reads certificates again whenever the process is told to.

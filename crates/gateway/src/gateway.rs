@@ -142,7 +142,7 @@ impl Gateway {
             local_addr,
         } = self;
         let mut background = JoinSet::new();
-        tracing::info!("listening on {local_addr}");
+        tracing::info!(address = %local_addr, "listening on {local_addr}");
         if let Some((server, _)) = admin {
             let told = Told::new(Arc::clone(&state), Arc::clone(&shards));
             background.spawn(server.serve(Arc::new(told)));

@@ -54,7 +54,7 @@ pub(crate) async fn serve(state: Arc<State>, stream: ServerStream) {
         Err(NoFirst::Gone(_)) => return,
     };
     let end = end.via(&state.hop);
-    tracing::debug!(reason = %end.reason, message = end.message, "a claim was refused");
+    tracing::debug!(reason = %end.reason, why = end.message, "a claim was refused");
     first::refuse(respond, recv, &end).await;
 }
 
@@ -65,7 +65,10 @@ fn find(state: &State, init: &RelayInit) -> Result<Found, End> {
     if let Some(session) = &init.session
         && !state.sessions.has(session)
     {
-        let message = format!("session {session} is over: relays belong to its successor");
+        let message = format!(
+            "this gateway holds no session {session}: it is over, and relays belong to its successor, or \
+             it never was one of this gateway's"
+        );
         return Err(
             End::new(Origin::Gateway, Reason::StaleSession, message).on(init.channel.clone())
         );

@@ -3,7 +3,7 @@
 //! | the session ended with | the supervisor |
 //! |---|---|
 //! | OK: the sandbox was removed | does not redial |
-//! | draining, loss | tries each other address once at once, then as the last row |
+//! | draining, loss; or none has stood yet | tries each other address once at once, then as the last row |
 //! | superseded by another instance | stops and says so, so that two never duel |
 //! | refused: credentials, permission, version | retries slowly, from 30 s to 5 min |
 //! | anything else | backs off exponentially with full jitter |
@@ -94,7 +94,7 @@ impl Redial {
             outage: None,
             waited: Duration::ZERO,
             refusals: 0,
-            untried: 0,
+            untried: addresses.saturating_sub(1),
         }
     }
 
@@ -249,6 +249,18 @@ mod tests {
                 address: 0,
                 after: Duration::from_millis(500)
             }
+        );
+    }
+
+    #[test]
+    fn a_first_address_that_is_not_there_costs_the_second_no_wait() {
+        let now = Instant::now();
+        let mut redial = Redial::new(3, Bounds::default());
+        let lost = end(Reason::TransportLost);
+        let waits = [0, 0, 500, 1000].map(Duration::from_millis);
+        assert_eq!(
+            waits.map(|_| wait(redial.ended(&lost, None, 1.0, now))),
+            waits
         );
     }
 

@@ -136,11 +136,11 @@ impl Complaint {
         let gateway = gateway.url.as_str();
         let cause = format!("{gateway} {end}");
         if self.last.as_ref() == Some(&cause) {
-            tracing::debug!(gateway, %end, ?after, "no session");
+            tracing::debug!(gateway, %end, remedy = end.remedy, ?after, "no session");
         } else if stood {
-            tracing::warn!(gateway, %end, ?after, "session ended, dialling again");
+            tracing::warn!(gateway, %end, remedy = end.remedy, ?after, "session ended, dialling again");
         } else {
-            tracing::warn!(gateway, %end, ?after, "no session, trying again");
+            tracing::warn!(gateway, %end, remedy = end.remedy, ?after, "no session, trying again");
         }
         self.last = Some(cause);
     }

@@ -3,18 +3,16 @@
 //! | exit code | |
 //! |---|---|
 //! | 0 | told to stop, and did; or the sandbox was removed |
-//! | 1 | decided to stop, or was told a second time |
-//! | 2 | a flag, the configuration or a file cannot be used |
+//! | 1 | the machine does not let it start; decided to stop, or was told a second time |
+//! | 2 | a flag, the configuration or a file that it names cannot be used |
 
-use std::fmt::Display;
 use std::io::Write as _;
 
-use clap::error::ErrorKind;
 use mimalloc::MiMalloc;
 use tidegate_daemon::settings::Layers;
-use tidegate_daemon::{Signals, descriptors, logs, systemd};
+use tidegate_daemon::{Signals, address, descriptors, logs, systemd};
 use tidegate_supervisor::config::PROGRAM;
-use tidegate_supervisor::{Config, Phase, Supervisor};
+use tidegate_supervisor::{Config, Phase, StartError, StopReason, Supervisor};
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
@@ -23,19 +21,22 @@ fn main() {
     #[cfg(target_os = "linux")]
     tidegate_supervisor::runner::enter();
     let said = PROGRAM.listen(std::env::args_os(), |name| std::env::var(name).ok());
-    let said = said.unwrap_or_else(|error| refuse(error));
+    let said = said.unwrap_or_else(|error| PROGRAM.refuse(error));
     if said.print {
         print(&said.layers);
         return;
     }
-    let config = Config::read(&said.layers).unwrap_or_else(|error| refuse(error));
+    let config = Config::read(&said.layers).unwrap_or_else(|error| PROGRAM.refuse(error));
     logs::init(said.verbosity);
     descriptors::raise_limit();
-    let supervisor = Supervisor::new(config).unwrap_or_else(|error| refuse(error));
+    let supervisor = Supervisor::new(config).unwrap_or_else(|error| match error {
+        StartError::Threads(_) => PROGRAM.fail(error),
+        error => PROGRAM.refuse(error),
+    });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let runtime = runtime.unwrap_or_else(|error| refuse(error));
+    let runtime = runtime.unwrap_or_else(|error| PROGRAM.fail(error));
     let code = runtime.block_on(run(&supervisor));
     // Not by way of dropping everything: a resolver that hangs would be waited for.
     std::process::exit(code);
@@ -43,21 +44,14 @@ fn main() {
 
 /// Writes the whole configuration to stdout.
 fn print(layers: &Layers) {
-    let page = PROGRAM.page(layers).unwrap_or_else(|error| refuse(error));
+    let page = PROGRAM.page(layers);
+    let page = page.unwrap_or_else(|error| PROGRAM.refuse(error));
     let written = std::io::stdout().write_all(page.as_bytes());
-    written.unwrap_or_else(|error| refuse(error));
-}
-
-/// Says what cannot be used, and exits.
-fn refuse(error: impl Display) -> ! {
-    PROGRAM
-        .command()
-        .error(ErrorKind::ValueValidation, error)
-        .exit()
+    written.unwrap_or_else(|error| PROGRAM.fail(error));
 }
 
 async fn run(supervisor: &Supervisor) -> i32 {
-    let signals = Signals::listen().unwrap_or_else(|error| refuse(error));
+    let signals = Signals::listen().unwrap_or_else(|error| PROGRAM.fail(error));
     let stopped = tokio::select! {
         stopped = supervisor.run(signals.stop().clone()) => stopped,
         () = signals.insist().cancelled() => {
@@ -70,7 +64,11 @@ async fn run(supervisor: &Supervisor) -> i32 {
     match stopped {
         Ok(()) => 0,
         Err(reason) => {
-            tracing::error!(%reason, "stopped");
+            let remedy = match &reason {
+                StopReason::Admin { source, .. } => address::remedy(source),
+                _ => None,
+            };
+            tracing::error!(%reason, remedy, "stopped");
             1
         }
     }

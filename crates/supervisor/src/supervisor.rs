@@ -1,6 +1,7 @@
 //! The supervisor as a whole.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,14 @@ pub enum StartError {
     /// Commands cannot be run in the way that was asked for.
     #[error("cannot run commands with `exec_scope` as it is set: {0}")]
     Commands(#[source] io::Error),
+    /// The token cannot be read.
+    #[error("cannot read the token in {} (`token_file`): {source}", path.display())]
+    Token {
+        /// Its file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// There are no threads to be had.
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
@@ -91,6 +100,7 @@ impl Supervisor {
         let redial = config.redial()?;
         let gateways = gateways(&config)?;
         let commands = Commands::new(&config).map_err(StartError::Commands)?;
+        check_token(&config)?;
         let shards = Shards::new(config.threads.0).map_err(StartError::Threads)?;
         Ok(Self {
             context: Context::new(config, commands),
@@ -181,6 +191,20 @@ impl Supervisor {
             address: address.to_string(),
             source,
         })
+    }
+}
+
+/// A token that is not there yet is a mistake. One that goes away later is waited for.
+fn check_token(config: &Config) -> Result<(), StartError> {
+    let Some(path) = &config.token_file else {
+        return Ok(());
+    };
+    match std::fs::read_to_string(path) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(StartError::Token {
+            path: path.clone(),
+            source,
+        }),
     }
 }
 

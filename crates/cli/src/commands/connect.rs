@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::stdio::{Input, Output, Word};
 use crate::args::Global;
-use crate::failure::Failure;
+use crate::failure::{Failure, Trouble};
 use crate::forward::spec::parse_target;
 use crate::output::Console;
 use crate::{settings, signals};
@@ -42,8 +42,10 @@ pub(crate) async fn run(args: &Args, global: &Global, console: &Console) -> Resu
         stopped = signals::told_to_stop() => Err(stopped),
     };
     outcome.map_err(|failure| match failure {
-        // Whoever read what the target sends has gone, and knows it.
-        Failure::End { end, .. } if end.reason == Reason::ClientReset && word.is_reader_gone() => {
+        Failure::End { what, end }
+            if end.reason == Reason::ClientReset && word.is_reader_gone() =>
+        {
+            console.sentence(&unread(&what));
             Failure::Said
         }
         // Stdout is the target's: not even JSON may be written there.
@@ -53,6 +55,13 @@ pub(crate) async fn run(args: &Args, global: &Global, console: &Console) -> Resu
         }
         Failure::OutputClosed | Failure::Said | Failure::Stopped(_) | Failure::Ended(_) => failure,
     })
+}
+
+/// Whoever read what the target sends has gone before its end.
+fn unread(what: &str) -> Failure {
+    let sentence =
+        format!("cannot {what}: nobody reads stdout any more, and the target had not ended");
+    Failure::local(Trouble::System, sentence, "")
 }
 
 async fn join<R, W>(client: &Client, args: &Args, input: R, output: W) -> Result<(), Failure>

@@ -71,6 +71,7 @@ fn add(name: String, global: &Global, console: &Console) -> Result<(), Failure> 
         cert: absolute(global.cert.as_deref())?,
         key: absolute(global.key.as_deref())?,
         token_file: absolute(global.token_file.as_deref())?,
+        before: None,
     };
     check(&context)?;
     let current = Contexts::update(|contexts| {

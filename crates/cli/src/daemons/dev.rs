@@ -14,7 +14,7 @@ use self::context::DevContext;
 use super::start;
 use crate::failure::{Failure, Trouble};
 use crate::output::{Console, Style};
-use crate::settings::DEFAULT_LISTEN;
+use crate::settings::{self, DEFAULT_LISTEN};
 use crate::signals;
 
 /// Run a gateway and a supervisor on this machine, until Ctrl-C
@@ -24,10 +24,10 @@ use crate::signals;
     tidegate dev --listen 127.0.0.1:0 --sandbox play\n\n\
     It speaks plaintext and binds the loopback only: whoever has an account on this machine can run\n\
     commands through it, as you. While it runs, `dev` is the current context, so\n\
-    that other commands find it; afterwards it is the one that was.")]
+    that other commands find it; afterwards it is the one that was. Beside another `dev` it is `dev-2`.")]
 pub(crate) struct Args {
-    /// Where the gateway listens; port 0 is a free one
-    #[arg(long, value_name = "ADDR", default_value = DEFAULT_LISTEN, value_parser = resolve)]
+    /// Where the gateway listens, on the loopback; port 0 is a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_LISTEN, value_parser = resolve)]
     listen: SocketAddr,
 
     /// What the sandbox is called: it is this machine
@@ -36,8 +36,22 @@ pub(crate) struct Args {
 }
 
 fn resolve(text: &str) -> Result<SocketAddr, String> {
-    let mut found = text.to_socket_addrs().map_err(|error| error.to_string())?;
-    found.next().ok_or_else(|| "it has no address".to_owned())
+    let form = "write HOST:PORT, such as 127.0.0.1:7070";
+    if text
+        .rsplit_once(':')
+        .is_none_or(|(_, port)| port.parse::<u16>().is_err())
+    {
+        return Err(form.to_owned());
+    }
+    let found = text.to_socket_addrs();
+    let mut found = found.map_err(|error| format!("{error}; {form}"))?;
+    let address = found.next().ok_or("it has no address")?;
+    if !address.ip().is_loopback() {
+        return Err(
+            "`dev` has no TLS and binds the loopback only; tidegate-gateway binds others".into(),
+        );
+    }
+    Ok(address)
 }
 
 pub(super) async fn run(args: Args, console: &Console) -> Result<(), Failure> {
@@ -112,7 +126,7 @@ fn announce(
     context: &Result<DevContext, Failure>,
     console: &Console,
 ) -> Result<(), Failure> {
-    let named = context.as_ref().ok().map(|_| DevContext::NAME);
+    let named = context.as_ref().ok().map(DevContext::name);
     if console.is_json() {
         return console.json(&json!({
             "event": "ready",
@@ -121,7 +135,8 @@ fn announce(
             "context": named,
         }));
     }
-    console.line(page(url, sandbox, context, console.style()))
+    let overriding = settings::overriding_variable();
+    console.line(page(url, sandbox, context, overriding, console.style()))
 }
 
 /// What is there, and what to do with it.
@@ -129,15 +144,18 @@ fn page(
     url: &str,
     sandbox: &SandboxName,
     context: &Result<DevContext, Failure>,
+    overriding: Option<&str>,
     style: Style,
 ) -> String {
-    let (context, context_note, flags) = match context {
-        Ok(context) => (DevContext::NAME, context.note(), String::new()),
-        Err(failure) => (
-            "none",
-            failure.sentence().unwrap_or_default(),
-            format!(" --gateway {url}"),
+    let with_flags = format!(" --gateway {url}");
+    let (context, context_note, flags) = match (context, overriding) {
+        (Ok(context), None) => (context.name(), context.note(), String::new()),
+        (Ok(context), Some(variable)) => (
+            context.name(),
+            format!("{variable} is set and wins over it: unset it, or say --gateway"),
+            with_flags,
         ),
+        (Err(failure), _) => ("none", failure.sentence().unwrap_or_default(), with_flags),
     };
     let width = [url.len(), sandbox.as_str().len(), context.len()];
     let width = width.into_iter().max().unwrap_or_default();
@@ -180,4 +198,50 @@ fn page(
         command("streams".to_owned(), "what is open"),
     ]
     .concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_address_of_the_loopback_is_taken_and_the_form_is_told() {
+        assert!(resolve("127.0.0.1:0").is_ok() && resolve("[::1]:7070").is_ok());
+        assert!(
+            resolve("0.0.0.0:7070")
+                .unwrap_err()
+                .contains("loopback only")
+        );
+        for text in ["127.0.0.1", "7070", "", "localhost:http"] {
+            assert!(resolve(text).unwrap_err().contains("HOST:PORT"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_wins_over_the_context_is_named() {
+        let sandbox = SandboxName::parse("local").unwrap();
+        let page = |overriding| {
+            let context = DevContext::of_tests("http://127.0.0.1:1");
+            page(
+                "http://127.0.0.1:1",
+                &sandbox,
+                &Ok(context),
+                overriding,
+                Style::PLAIN,
+            )
+        };
+        let plain = page(None);
+        assert!(
+            plain.contains("need no flags") && !plain.contains("--gateway"),
+            "{plain}"
+        );
+        let led_past = page(Some("TIDEGATE_CONTEXT"));
+        assert!(!led_past.contains("need no flags"), "{led_past}");
+        for part in [
+            "TIDEGATE_CONTEXT is set",
+            "tidegate --gateway http://127.0.0.1:1 streams",
+        ] {
+            assert!(led_past.contains(part), "{part} in {led_past}");
+        }
+    }
 }

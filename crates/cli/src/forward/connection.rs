@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidegate_client::{Client, End, Handle, Plug, Side, SocketEnd, StreamId};
+use tidegate_client::{Client, End, Handle, Origin, Plug, Reason, Side, SocketEnd, StreamId};
 use tokio::net::TcpStream;
 
 use super::Forward;
@@ -26,21 +26,36 @@ impl Forward {
             on.target.clone(),
             local,
             <_>::default(),
-            handle,
+            handle.clone(),
         );
-        let mut tunnel = match opening.await {
+        let opening = tokio::select! {
+            opened = opening => opened,
+            () = self.stop.cancelled() => Err(stopped()),
+        };
+        let mut tunnel = match opening {
             Ok(tunnel) => tunnel,
             Err(end) => return self.closed(None, on, not_begun(end, born)).await,
         };
-        let (id, outcome) = match tunnel.open().await {
-            Ok(opened) => {
-                self.opened(opened.stream.clone(), &on).await;
-                (opened.stream, tunnel.run().await)
-            }
-            Err(outcome) => (None, outcome),
+        let carrying = async {
+            let (id, outcome) = match tunnel.open().await {
+                Ok(opened) => {
+                    self.opened(opened.stream.clone(), &on).await;
+                    (opened.stream, tunnel.run().await)
+                }
+                Err(outcome) => (None, outcome),
+            };
+            self.closed(id, on, outcome.into()).await;
+            tunnel.linger().await;
         };
-        self.closed(id, on, outcome.into()).await;
-        tunnel.linger().await;
+        let stopping = async {
+            self.stop.cancelled().await;
+            handle.close(stopped());
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = carrying => {}
+            () = stopping => {}
+        }
     }
 
     async fn opened(&self, id: Option<StreamId>, on: &Connection) {
@@ -53,11 +68,25 @@ impl Forward {
         let end = how.end.clone();
         self.reporter.tell(Event::Closed { id, on, how }).await;
         let Some(end) = end else { return };
-        match self.reporter.failed(&end).await {
+        match Concern::of(end.reason) {
             Concern::Stream => {}
-            Concern::Way | Concern::Sandbox => self.look.notify_one(),
+            // The watch asks the gateway, and tells it if it is so.
+            Concern::Sandbox => self.look.notify_one(),
+            Concern::Way => {
+                self.reporter.failed(&end).await;
+                self.look.notify_one();
+            }
         }
     }
+}
+
+/// How the connections end that are open when the forward is told to stop.
+fn stopped() -> End {
+    End::new(
+        Origin::Client,
+        Reason::ClientCancelled,
+        "the forward was stopped",
+    )
 }
 
 /// How a stream ended for which no gateway could be reached.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Cause, End, Outcome, SandboxName, StreamId, Target};
+use tidegate_client::{Cause, End, Origin, Outcome, Reason, SandboxName, StreamId, Target};
 
 use super::link::Concern;
 use crate::failure::told;
@@ -27,7 +27,7 @@ pub(super) enum Event {
         on: Connection,
         how: Ended,
     },
-    /// The way is lost, or the sandbox.
+    /// The way is lost, or the sandbox: to programs `gone`, for nothing is tried again.
     Reconnecting { end: End },
     /// New connections get through again.
     Restored,
@@ -103,7 +103,10 @@ impl Event {
                 "origin": origin(how.cause()),
             }),
             Self::Reconnecting { end } => json!({
-                "event": "reconnecting",
+                "event": match Concern::of(end.reason) {
+                    Concern::Sandbox => "gone",
+                    Concern::Way | Concern::Stream => "reconnecting",
+                },
                 "reason": end.reason.as_str(),
             }),
             Self::Restored => json!({ "event": "restored" }),
@@ -157,6 +160,8 @@ fn closed(on: &Connection, how: &Ended, verbose: bool) -> Option<String> {
             how.duration
         )),
         None => None,
+        // Who pressed Ctrl-C knows.
+        Some(end) if end.reason == Reason::ClientCancelled && !verbose => None,
         Some(end) if verbose || Concern::of(end.reason) == Concern::Stream => {
             Some(format!("Reset {peer} -> {target}: {}", told(end)))
         }
@@ -166,21 +171,27 @@ fn closed(on: &Connection, how: &Ended, verbose: bool) -> Option<String> {
 
 fn lost(sandbox: &SandboxName, end: &End) -> String {
     let what = told(end);
-    match Concern::of(end.reason) {
-        Concern::Sandbox => format!(
-            "Sandbox {sandbox} is gone: {what}. New connections are reset until it is back."
-        ),
-        Concern::Way | Concern::Stream => format!(
-            "Sandbox {sandbox} cannot be reached: {what}. What was open is reset; new connections \
-             get through once it is back."
+    match (Concern::of(end.reason), end.origin) {
+        (Concern::Sandbox, _) => {
+            format!(
+                "Sandbox {sandbox} is gone: {what}. New connections are reset until it is back."
+            )
+        }
+        // Only the supervisor is missing: what connects waits for it.
+        (Concern::Way | Concern::Stream, _) if end.reason == Reason::NoSession => {
+            format!("Sandbox {sandbox} is away: {what}. New connections wait for it a while.")
+        }
+        (Concern::Way | Concern::Stream, Origin::Client) => {
+            format!("The gateway is away: {what}. New connections get through once it is back.")
+        }
+        (Concern::Way | Concern::Stream, _) => format!(
+            "Sandbox {sandbox} cannot be reached: {what}. New connections get through once it can."
         ),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tidegate_client::{Origin, Reason};
-
     use super::*;
 
     fn connection() -> Connection {
@@ -237,6 +248,11 @@ mod tests {
         check(
             &Event::Reconnecting { end },
             r#"{"event":"reconnecting","reason":"TARGET_RESET"}"#,
+        );
+        let end = End::new(Origin::Gateway, Reason::SandboxNotFound, "deleted");
+        check(
+            &Event::Reconnecting { end },
+            r#"{"event":"gone","reason":"SANDBOX_NOT_FOUND"}"#,
         );
         check(&Event::Restored, r#"{"event":"restored"}"#);
     }

@@ -23,12 +23,14 @@ pub(crate) mod spec;
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tidegate_client::{Client, Reason, SandboxName, harden};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use self::event::{Connection, Event};
 use self::lanes::Lanes;
@@ -39,6 +41,9 @@ use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::Console;
 use crate::{settings, signals};
+
+/// How long connections may take to end when the forward does.
+const GOODBYE: Duration = Duration::from_millis(300);
 
 /// Lead local ports to ports in a sandbox, until Ctrl-C
 #[derive(Debug, clap::Args)]
@@ -59,7 +64,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SPEC", required = true)]
     specs: Vec<Spec>,
 
-    /// The local address to bind where SPEC names none; `localhost` is 127.0.0.1 and ::1
+    /// The local address to bind where SPEC names none, repeatable; `localhost` is 127.0.0.1 and ::1
     #[arg(long, value_name = "BIND")]
     address: Vec<Bind>,
 
@@ -85,6 +90,7 @@ pub(crate) async fn run(args: Args, global: &Global, console: &Console) -> Resul
         sandbox: args.sandbox,
         reporter,
         look: Notify::new(),
+        stop: CancellationToken::new(),
     });
     let mut carried = Carried {
         lanes,
@@ -95,8 +101,11 @@ pub(crate) async fn run(args: Args, global: &Global, console: &Console) -> Resul
         stopped = signals::told_to_stop() => Err(stopped),
         printed = printing.ended() => return printed,
     };
-    // What is open is reset here, and the gateway is told as soon as the connection to it has its
-    // turn. Nobody waits for that: to exit says the same.
+    // What is open is reset here and tells its end, and the gateway is told as soon as the connection
+    // to it has its turn. Nobody waits for that: to exit says the same.
+    forward.stop.cancel();
+    let all = async { while carried.connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GOODBYE, all).await;
     carried.connections.shutdown().await;
     tokio::task::yield_now().await;
     drop(forward);
@@ -120,6 +129,8 @@ struct Forward {
     reporter: Reporter,
     /// Asks the watch to look after the way at once.
     look: Notify,
+    /// Ends the connections, each of which then tells its end.
+    stop: CancellationToken,
 }
 
 impl Forward {

@@ -8,10 +8,8 @@ use super::Forward;
 use super::link::Concern;
 use crate::failure::Failure;
 
-/// Between two questions while all is well: so late is an idle forward told of a loss.
-const WELL: Duration = Duration::from_secs(2);
-/// Between two questions while the way is lost.
-const LOST: Duration = Duration::from_millis(500);
+/// Between two questions: so late is an idle forward told of a loss, or of its end.
+const PAUSE: Duration = Duration::from_millis(500);
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -43,25 +41,25 @@ impl Forward {
     /// the end.
     pub(super) async fn watch(&self, exit_on_loss: bool) -> Failure {
         loop {
-            let pause = if self.reporter.is_up() { WELL } else { LOST };
             // A failure is looked after at once; else the pause is over.
-            let _ = tokio::time::timeout(pause, self.look.notified()).await;
+            let _ = tokio::time::timeout(PAUSE, self.look.notified()).await;
             let Err(end) = self.ask().await else {
                 self.reporter.served().await;
                 continue;
             };
-            let concern = self.reporter.failed(&end).await;
-            if exit_on_loss && concern == Concern::Sandbox {
+            if exit_on_loss && Concern::of(end.reason) == Concern::Sandbox {
                 return Failure::end(format!("go on forwarding to sandbox {}", self.sandbox), end);
             }
+            self.reporter.failed(&end).await;
         }
     }
 
     fn absent(&self, phase: Phase) -> End {
-        let message = format!(
-            "no supervisor of sandbox {} is connected (it is {phase})",
-            self.sandbox
-        );
+        let mut message = format!("no supervisor of sandbox {} is connected", self.sandbox);
+        if phase != Phase::Unknown {
+            let word = phase.as_str().to_ascii_lowercase();
+            message.push_str(&format!(" (it is {word})"));
+        }
         End::new(Origin::Gateway, Reason::NoSession, message)
     }
 }

@@ -47,6 +47,9 @@ pub(crate) struct Context {
     /// A file with a bearer token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Which one was current before `tidegate dev` made this one, for as long as it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<String>,
 }
 
 impl Contexts {

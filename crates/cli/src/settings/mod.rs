@@ -10,7 +10,9 @@ mod folder;
 mod pick;
 
 pub(crate) use self::file::{Context, Contexts};
-pub(crate) use self::pick::{client, client_of, config};
+#[cfg(all(unix, feature = "daemons"))]
+pub(crate) use self::pick::overriding_variable;
+pub(crate) use self::pick::{client, client_of, config, gateway_url};
 
 /// Where `tidegate dev` listens, and where a gateway is looked for when nobody says anything.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7070";

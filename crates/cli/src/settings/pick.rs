@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tidegate_client::{Client, Config, ConfigError};
+use tidegate_transport::{Endpoint, EndpointError};
 
 use super::DEFAULT_LISTEN;
 use super::file::{Context, Contexts};
@@ -26,6 +27,16 @@ struct Environment {
     token: Option<String>,
 }
 
+#[cfg(all(unix, feature = "daemons"))]
+/// The variable that leads other commands past the current context, if one is set.
+pub(crate) fn overriding_variable() -> Option<&'static str> {
+    let Environment {
+        gateway, context, ..
+    } = Environment::read();
+    let gateway = gateway.map(|_| "TIDEGATE_GATEWAY");
+    gateway.or_else(|| context.map(|_| "TIDEGATE_CONTEXT"))
+}
+
 impl Environment {
     /// Reads them. One that is empty counts as unset.
     fn read() -> Self {
@@ -36,6 +47,15 @@ impl Environment {
             token: variable("TIDEGATE_TOKEN"),
         }
     }
+}
+
+/// Reads a gateway's URL of the command line.
+///
+/// # Errors
+///
+/// What it must be.
+pub(crate) fn gateway_url(text: &str) -> Result<String, EndpointError> {
+    Endpoint::parse(text).map(|_| text.to_owned())
 }
 
 /// A client of the gateway that is meant.

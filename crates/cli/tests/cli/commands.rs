@@ -141,7 +141,7 @@ async fn a_context_stands_for_a_gateway() {
     assert_eq!(code, Some(1));
     assert!(said.contains("away"), "{said}");
     let (code, _, said) = run(&["context", "add", "bad", "--gateway", "ftp://x"]).await;
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(said.contains("ftp://x"), "{said}");
     let (code, _, said) = run(&[
         "context",

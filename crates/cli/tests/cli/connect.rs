@@ -220,3 +220,20 @@ async fn ctrl_c_resets_the_target_although_stdin_is_being_read() {
     let seen = target.next().await.until_reset(GENEROUS).await;
     assert_eq!(seen.read_end, Some(Ended::Reset));
 }
+
+#[tokio::test]
+async fn a_closed_stdout_before_the_targets_end_is_a_sentence() {
+    let house = House::new().await;
+    let target = Target::endless().unwrap();
+    let port = target.address().port().to_string();
+    let mut command = house.command(&["connect", SANDBOX, &port]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdout(writer).stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap());
+    let output = output.await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("nobody reads stdout any more"), "{said}");
+}

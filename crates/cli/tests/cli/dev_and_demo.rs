@@ -11,7 +11,12 @@ use crate::house::{SOON, ended, event, tidegate};
 #[tokio::test]
 async fn the_demonstration_shows_what_is_promised_and_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let process = Process::spawn(tidegate(home.path(), &["demo", "--output", "json"])).unwrap();
+    let mut command = tidegate(home.path(), &["demo", "--output", "json"]);
+    // Nobody is there: its parts must not ask.
+    command
+        .env("HTTP_PROXY", "http://127.0.0.1:1")
+        .env("TIDEGATE_CONTEXT", "nowhere");
+    let process = Process::spawn(command).unwrap();
     let status = ended(&process, Duration::from_secs(20)).await;
     assert!(status.success(), "{process}");
     let shown: Value = serde_json::from_str(&process.stdout().to_string()).unwrap();

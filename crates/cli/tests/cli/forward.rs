@@ -67,7 +67,7 @@ async fn cli_04_a_deleted_sandbox_is_told_and_new_connections_are_reset_until_it
     open.read(1).await;
     house.output(&["sandboxes", "delete", SANDBOX]).await;
     assert_eq!(open.read_to_end_soon().await.read_end, Some(Ended::Reset));
-    forward.line("\"reason\":\"SANDBOX_NOT_FOUND\"").await;
+    assert_eq!(event(&forward, "gone").await["reason"], "SANDBOX_NOT_FOUND");
     let begun = Instant::now();
     is_reset(local).await;
     assert!(begun.elapsed() < Duration::from_secs(1));
@@ -89,6 +89,20 @@ async fn cli_04_exit_on_loss() {
     let told = forward.line("\"error\"").await;
     assert!(told.contains("\"reason\":\"SANDBOX_NOT_FOUND\""), "{told}");
     assert!(told.contains("\"code\":\"NOT_FOUND\""), "{told}");
+    let all = forward.stdout().to_string();
+    assert!(
+        !all.contains("reconnecting") && !all.contains("gone"),
+        "{all}"
+    );
+}
+
+#[tokio::test]
+async fn an_idle_forward_is_told_within_a_second_that_its_sandbox_is_deleted() {
+    let house = House::new().await;
+    let target = Target::echo().unwrap();
+    let (forward, _) = house.forward(&target, &[]).await;
+    house.output(&["sandboxes", "delete", SANDBOX]).await;
+    within(Duration::from_secs(1), "the end", event(&forward, "gone")).await;
 }
 
 #[tokio::test]
@@ -191,6 +205,11 @@ async fn ctrl_c_ends_it_within_a_second_although_connections_are_open() {
     forward.interrupt();
     assert_eq!(ended(&forward, SOON).await.code(), Some(130));
     assert!(begun.elapsed() < Duration::from_secs(1));
+    let closed = event(&forward, "closed").await;
+    assert_eq!(
+        (&closed["reason"], &closed["origin"]),
+        (&"CLIENT_CANCELLED".into(), &"client".into())
+    );
     assert_eq!(client.read_to_end_soon().await.read_end, Some(Ended::Reset));
     let connection = target.next().await;
     within(GENEROUS, "the target to notice", connection.until_closed()).await;

@@ -1,9 +1,12 @@
 //! The command line, made from the table of keys.
 
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::ArgAction;
+use clap::error::ErrorKind;
 use clap::{Arg, Command, value_parser};
 
 use super::table::flag;
@@ -53,6 +56,23 @@ impl Program {
         })
     }
 
+    /// Says why what was set cannot be used, be it on the command line, in the environment, in the
+    /// configuration file or in a file that these name, and ends the process with 2: to start it
+    /// again would change nothing.
+    pub fn refuse(&self, error: impl Display) -> ! {
+        self.command()
+            .error(ErrorKind::ValueValidation, error)
+            .exit()
+    }
+
+    /// Says why the machine does not let the program start, and ends the process with 1: to start it
+    /// again may help.
+    pub fn fail(&self, error: impl Display) -> ! {
+        // Nobody is left to be told if this fails.
+        let _ = writeln!(std::io::stderr(), "error: {error}");
+        std::process::exit(1)
+    }
+
     /// The whole configuration as TOML, and behind each value where it came from. It can be used as
     /// a configuration file, but for secrets, which it leaves out.
     ///
@@ -95,7 +115,8 @@ impl Program {
                     .long("verbose")
                     .action(ArgAction::Count)
                     .help(
-                        "Logs more: -v each decision, -vv each frame. RUST_LOG says it in detail",
+                        "Logs more: -v each decision, -vv also what the libraries do. RUST_LOG says it in \
+                         detail",
                     ),
             )
             .args(self.keys.iter().map(option))

@@ -70,7 +70,7 @@ async fn accept(state: Arc<State>, stream: ServerStream) -> Option<Live> {
         NoHello::Reject(end) => reject(&state, respond, receiver, end.via(&state.hop)).await,
         NoHello::First(NoFirst::Refuse(end)) => {
             let end = end.via(&state.hop);
-            tracing::debug!(reason = %end.reason, message = end.message, "a session was refused");
+            tracing::debug!(reason = %end.reason, why = end.message, "a session was refused");
             conclude::refuse(respond, receiver, &end).await;
         }
         NoHello::First(NoFirst::Gone(_)) => {}
@@ -184,7 +184,7 @@ impl Live {
         control.end_relays(&relays, own);
         // However long the directory takes: the relays know why they ended.
         presence.depart().await;
-        tracing::info!(reason = %relays.reason, message = relays.message, "a session ended");
+        tracing::info!(reason = %relays.reason, why = relays.message, "a session ended");
         let (sender, receiver) = control.into_parts();
         conclude::say(sender, receiver, status).await;
     }
@@ -201,7 +201,7 @@ fn accepted(state: &State, session: &Session) -> Accepted {
 }
 
 async fn reject(state: &State, respond: Respond, receiver: ControlReceiver, end: End) {
-    tracing::info!(reason = %end.reason, message = end.message, "a session was refused");
+    tracing::info!(reason = %end.reason, why = end.message, "a session was refused");
     let Ok(send) = respond.headers(HeaderMap::new()) else {
         return;
     };

@@ -58,7 +58,7 @@ pub(super) async fn refuse(
         NoFirst::Refuse(end) => {
             let end = end.via(&state.hop);
             state.metrics.ended(kind, end.cause());
-            tracing::debug!(reason = %end.reason, message = end.message, "a stream was refused");
+            tracing::debug!(reason = %end.reason, why = end.message, "a stream was refused");
             first::refuse(respond, recv, &end).await;
         }
         NoFirst::Gone(end) => state.metrics.ended(kind, end.cause()),
@@ -180,7 +180,7 @@ fn log(guard: &StreamGuard, outcome: &Outcome) {
         stream = %guard.id(),
         reason = outcome.cause().reason_word(),
         origin = outcome.end.as_ref().map(|end| end.origin.as_str()),
-        message = outcome.end.as_ref().map(|end| end.message.as_str()),
+        why = outcome.end.as_ref().map(|end| end.message.as_str()),
         up = outcome.bytes_up,
         down = outcome.bytes_down,
         duration = ?outcome.duration,

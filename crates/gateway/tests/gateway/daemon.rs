@@ -11,34 +11,47 @@ use crate::common::{Forward, init, is};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tidegate-gateway");
 
-fn refused(arguments: &[&str]) -> String {
+fn refused(code: i32, arguments: &[&str]) -> String {
     let output = Command::new(PROGRAM)
         .args(arguments)
         .env_clear()
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
     assert!(output.stdout.is_empty());
-    String::from_utf8(output.stderr).unwrap()
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: "), "{said}");
+    said
 }
 
 #[test]
 fn what_stands_against_a_start_is_said_in_a_sentence() {
-    assert!(refused(&["--listen", "127.0.0.1:0"]).contains("--insecure-dev"));
-    let reach = refused(&["--listen", "0.0.0.0:0", "--insecure-dev"]);
+    assert!(refused(2, &["--listen", "127.0.0.1:0"]).contains("--insecure-dev"));
+    let reach = refused(2, &["--listen", "0.0.0.0:0", "--insecure-dev"]);
     assert!(reach.contains("loopback"), "{reach}");
-    let value = refused(&["--insecure-dev", "--max-streams", "many"]);
+    let value = refused(2, &["--insecure-dev", "--max-streams", "many"]);
     assert!(
         value.contains("`max_streams`") && value.contains("\"many\""),
         "{value}"
     );
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let error = refused(&["--insecure-dev", "--listen", &taken]);
-    assert!(
-        error.contains(&taken) && error.contains("`listen`"),
-        "{error}"
-    );
+    let error = refused(1, &["--insecure-dev", "--listen", &taken]);
+    for word in [&taken, "`listen`", "another process"] {
+        assert!(error.contains(word), "{word} in {error}");
+    }
+    // An address of documentation, RFC 5737: nobody's.
+    let away = [
+        "--insecure-dev",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "192.0.2.1:0",
+    ];
+    let error = refused(1, &away);
+    for word in ["192.0.2.1:0", "`admin`", "127.0.0.1"] {
+        assert!(error.contains(word), "{word} in {error}");
+    }
     let missing = [
         "--tls-cert",
         "/nonexistent/c",
@@ -47,7 +60,28 @@ fn what_stands_against_a_start_is_said_in_a_sentence() {
         "--client-ca",
         "x",
     ];
-    assert!(refused(&missing).contains("/nonexistent/"));
+    let error = refused(2, &missing);
+    assert!(error.contains("/nonexistent/k (`tls_key`)"), "{error}");
+}
+
+#[test]
+fn a_bad_value_is_refused_alike_wherever_it_was_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    std::fs::write(&path, "insecure_dev = true\nthreads = 0").unwrap();
+    let path = path.to_str().unwrap();
+    for arguments in [
+        &["--insecure-dev", "--threads", "0"][..],
+        &["--config", path],
+        &["--print-config", "--threads", "0"],
+    ] {
+        let said = refused(2, arguments);
+        for word in ["`threads`", "\"0\"", "1 to 1024", "--help"] {
+            assert!(said.contains(word), "{word} in {said}");
+        }
+    }
+    assert!(refused(2, &["--config", "/none.toml"]).contains("/none.toml"));
+    assert!(refused(2, &["--no-such-flag"]).contains("--no-such-flag"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use tidegate_wire::message::MessageReader;
 use tidegate_wire::session::encode_supervisor;
 use tidegate_wire::{metadata, status};
 
-use super::finale;
+use super::{finale, remedy};
 use crate::context::Context;
 
 /// An open control stream.
@@ -41,7 +41,9 @@ impl Control {
         hello: Hello,
     ) -> Result<Self, Ended> {
         let headers = context.metadata().await.map_err(Ended::With)?;
-        let connection = endpoint.connect().await.map_err(unconnected)?;
+        let connection = endpoint.connect().await;
+        let shown = context.config.cert.is_some();
+        let connection = connection.map_err(|error| unconnected(&error, shown))?;
         let opened = connection.open(metadata::CONNECT_SUPERVISOR, headers);
         let (send, head) = opened.map_err(unreachable)?;
         let mut sender = control_sender(send, &context.buffered);
@@ -77,14 +79,16 @@ pub(super) fn lost(lost: Lost, agreed: Capabilities) -> End {
 
 /// A connection attempt that failed. A certificate that the gateway does not take is not a matter of
 /// trying again.
-fn unconnected(error: ConnectError) -> Ended {
+fn unconnected(error: &ConnectError, shown: bool) -> Ended {
     let reason = match error.credential_fault() {
         Some(CredentialFault::Expired) => Reason::CredentialExpired,
         Some(CredentialFault::Revoked) => Reason::CredentialRevoked,
         Some(CredentialFault::Invalid) => Reason::CredentialInvalid,
         None => Reason::TransportLost,
     };
-    Ended::With(End::new(Origin::Gateway, reason, error.to_string()))
+    let mut end = End::new(Origin::Gateway, reason, error.to_string());
+    end.remedy = remedy::remedy(error, shown);
+    Ended::With(end)
 }
 
 /// A connection that takes no stream.

@@ -7,6 +7,7 @@
 mod act;
 mod control;
 mod finale;
+mod remedy;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,15 +1,23 @@
 //! The program itself: exit codes, signals, the admin address.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_lifecycle::{End, Origin, Reason};
+use tidegate_testkit::certs::Authority;
 use tidegate_testkit::messages::FromSupervisor;
 use tidegate_testkit::probe;
 use tidegate_testkit::process::Process;
 use tidegate_testkit::target::Target;
 use tidegate_testkit::wait::{GENEROUS, until_async};
+use tidegate_transport::{
+    Listener, Server, ServerStream, ServerTls, Settings, Shards, StreamHandler, listen,
+};
 use tidegate_wire::status;
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 use tonic::Code;
+use tonic::service::Routes;
 
 use crate::common::gateway::{Control, Gateway, claim};
 
@@ -87,6 +95,17 @@ async fn a_configuration_that_cannot_be_used_is_named() {
         ),
         (&["--config", "/none.toml"], "/none.toml"),
         (
+            &[
+                "--gateway",
+                "http://x",
+                "--sandbox",
+                "box",
+                "--token-file",
+                "/none",
+            ],
+            "/none (`token_file`)",
+        ),
+        (
             &["--gateway", "http://x", "--sandbox", "box", "--ca", "/ca"],
             "`ca`",
         ),
@@ -106,6 +125,82 @@ async fn a_configuration_that_cannot_be_used_is_named() {
         assert_eq!(process.exit(SOON).await.code(), Some(2), "{arguments:?}");
         process.line(named).await;
     }
+}
+
+/// Serves nothing, to callers with a certificate.
+async fn serve(listener: Listener, tls: Arc<ServerTls>) {
+    let shards = Shards::new(1).unwrap();
+    let server = Arc::new(Server {
+        settings: Settings::default(),
+        tls: Some(tls),
+        abort: CancellationToken::new(),
+    });
+    loop {
+        let (stream, _) = listener.accept().await;
+        let (server, shard) = (Arc::clone(&server), shards.get(0).clone());
+        let stream = stream.into_std().unwrap();
+        shards.get(0).spawn("connection", async move {
+            let stream = TcpStream::from_std(stream).unwrap();
+            let (routes, going) = (Routes::default(), CancellationToken::new());
+            server
+                .serve(stream, shard, Arc::new(Nothing), routes, going)
+                .await;
+        });
+    }
+}
+
+struct Nothing;
+
+impl StreamHandler for Nothing {
+    fn wants(&self, _: &str) -> bool {
+        false
+    }
+
+    fn handle(&self, _: ServerStream) {}
+}
+
+/// What a supervisor warns of that dials a gateway which asks for certificates.
+async fn warning(authority: &Authority, more: &[&str]) -> String {
+    let server = authority.server().unwrap();
+    let tls = ServerTls::load(&server.cert, &server.key, Some(&authority.ca())).unwrap();
+    let listener = listen(([127, 0, 0, 1], 0).into()).unwrap();
+    let url = format!(
+        "https://localhost:{}",
+        listener.local_addr().unwrap().port()
+    );
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(serve(listener, tls));
+    let arguments = ["--gateway", &url, "--sandbox", "box", "--proxy", "off"];
+    let process = run(arguments.iter().chain(more));
+    process.line("no session, trying again").await
+}
+
+#[tokio::test]
+async fn a_refused_certificate_is_warned_of_with_the_setting_to_change() {
+    let (ours, foreign) = (Authority::new().unwrap(), Authority::new().unwrap());
+    let [ca, strange] = [&ours, &foreign].map(|one| one.ca().display().to_string());
+    let unshown = warning(&ours, &["--ca", &ca]).await;
+    assert!(unshown.contains("--cert FILE and --key FILE"), "{unshown}");
+    let untrusted = warning(&ours, &["--ca", &strange]).await;
+    assert!(untrusted.contains("--ca FILE"), "{untrusted}");
+}
+
+#[tokio::test]
+async fn an_admin_address_that_is_taken_is_said_with_what_to_do() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let arguments = [
+        "--gateway",
+        "http://x",
+        "--sandbox",
+        "box",
+        "--admin",
+        &taken,
+    ];
+    let process = run(&arguments);
+    assert_eq!(process.exit(SOON).await.code(), Some(1));
+    let line = process.line(&taken).await;
+    assert!(line.contains("remedy=\"another process"), "{line}");
 }
 
 #[test]

@@ -33,7 +33,11 @@ impl Identity {
         let (cert, key) = (self.cert.clone(), self.key.clone());
         match source {
             rustls::Error::InconsistentKeys(_) => TlsError::Mismatch { cert, key },
-            source => TlsError::Identity { cert, key, source },
+            source => TlsError::Identity {
+                cert,
+                key,
+                source: Box::new(source),
+            },
         }
     }
 }

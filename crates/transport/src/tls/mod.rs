@@ -71,7 +71,7 @@ pub enum TlsError {
         /// The key.
         key: TlsFile,
         /// What rustls says.
-        source: rustls::Error,
+        source: Box<rustls::Error>,
     },
     /// A certificate authority is of no kind that rustls can use.
     #[error("the authority in {file} cannot be used: {source}")]

@@ -59,8 +59,6 @@ impl Stage {
             &specs[1],
             "--gateway",
             &url,
-            "--output",
-            "json",
         ])?;
         Ok(Self {
             forward_at: forward.address("local").await?,
@@ -127,6 +125,11 @@ impl Part {
     fn start(args: &[&str]) -> io::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(args)
+            .args(["--output", "json"])
+            // The parts are on this machine, and are told all that they need.
+            .env_remove("TIDEGATE_GATEWAY")
+            .env_remove("TIDEGATE_CONTEXT")
+            .env_remove("TIDEGATE_TOKEN")
             // Held open by us alone: a part whose stdin ends, ends.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -146,6 +149,9 @@ impl Part {
             let mut said: Value = serde_json::from_str(&line)?;
             if let Some(value) = said.get_mut(key) {
                 return Ok(value.take());
+            }
+            if let Some(why) = said["error"]["message"].as_str() {
+                return Err(io::Error::other(format!("one of them says: {why}")));
             }
         }
         Err(io::Error::other("a part ended before it was ready"))
