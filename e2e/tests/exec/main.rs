@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod ending;
+mod legacy;
 mod lost;
 mod output;
 mod results;
+mod screen;
 mod session;
 mod stdin;
 mod terminal;

@@ -2,16 +2,20 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
+use std::time::Duration;
 
-use tidegate_e2e::Topology;
 use tidegate_e2e::forward::Access;
 use tidegate_e2e::tools::{client, run};
+use tidegate_e2e::{Options, Topology, World};
 use tidegate_testkit::content::Content;
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
 use tidegate_testkit::wait::GENEROUS;
 
 use crate::{arguments, beside, world};
+
+/// How long a tree of processes may live on when its command has to end.
+const SOON: Duration = Duration::from_secs(5);
 
 /// Runs the check `name` of `released.py` with one release.
 pub(crate) async fn check(release: &str, access: &Access, name: &str, target: SocketAddr) {
@@ -54,6 +58,18 @@ async fn every_check(release: &str, topology: Topology) {
     world.settle().await;
 }
 
+async fn commands(release: &str, topology: Topology) {
+    let options = Options::new().gateway("restart_grace", "0s").commands();
+    let world = World::start(topology, options).await;
+    let nobody = ([127, 0, 0, 1], 9).into();
+    for name in ["commands", "cancelled_command"] {
+        check(release, &world.access(), name, nobody).await;
+    }
+    let supervisor = world.supervisor();
+    supervisor.until_metric("tidegate_execs", 0.0, SOON).await;
+    world.settle().await;
+}
+
 macro_rules! releases {
     ($($name:ident: $release:literal),+) => {$(
         mod $name {
@@ -67,6 +83,16 @@ macro_rules! releases {
             #[tokio::test]
             async fn tls() {
                 every_check($release, Topology::TLS).await;
+            }
+
+            #[tokio::test]
+            async fn commands_plaintext() {
+                commands($release, Topology::PLAINTEXT).await;
+            }
+
+            #[tokio::test]
+            async fn commands_tls() {
+                commands($release, Topology::TLS).await;
             }
         }
     )+};

@@ -188,7 +188,43 @@ def deadline(client, target):
     fails(grpc.StatusCode.DEADLINE_EXCEEDED, lambda: received(call))
 
 
+def execute(client, argv, **options):
+    if not OLD:
+        options["workspace"] = "default"
+    return client.exec(SANDBOX, argv, **options)
+
+
+def commands(client, _target):
+    """The client's own exec: both outputs, stdin, variables, the code, a signal, a timeout."""
+    result = execute(client, ["sh", "-c", "printf out; printf err >&2; exit 3"])
+    expect((3, "out", "err"), (result.exit_code, result.stdout, result.stderr))
+    content = os.urandom(200_000).hex()
+    result = execute(client, ["cat"], stdin=content.encode())
+    expect((0, True), (result.exit_code, result.stdout == content))
+    result = execute(client, ["cat"])
+    expect((0, ""), (result.exit_code, result.stdout))
+    result = execute(client, ["sh", "-c", "echo $WORD; pwd"], env={"WORD": "a b"}, workdir="/tmp")
+    expect("a b\n/tmp\n", result.stdout)
+    expect("$(id); *", execute(client, ["printf", "%s", "$(id); *"]).stdout)
+    expect(137, execute(client, ["sh", "-c", "kill -9 $$"]).exit_code)
+    expect(124, execute(client, ["sleep", "60"], timeout_seconds=1).exit_code)
+    expect(1_288_902, len(execute(client, ["seq", "1", "200001"]).stdout))
+    said = fails(grpc.StatusCode.FAILED_PRECONDITION, lambda: execute(client, ["no-such-program"]))
+    expect(True, "no-such-program" in said)
+    expect(0, execute(client, ["sh", "-c", "sleep 2 & exit 0"]).exit_code)
+
+
+def cancelled_command(client, _target):
+    request = pb.ExecSandboxRequest(command=["sh", "-c", "echo begun; sleep 60"], **named(SANDBOX))
+    call = client._stub.ExecSandbox(request, timeout=20)
+    expect(b"begun\n", next(call).stdout.data)
+    call.cancel()
+    fails(grpc.StatusCode.CANCELLED, lambda: list(call))
+
+
 CHECKS = [
+    commands,
+    cancelled_command,
     ask,
     tickets,
     echo,
