@@ -61,9 +61,10 @@ pub(crate) fn run(args: Args, global: &Global, console: &Console) -> Result<(), 
 }
 
 fn add(name: String, global: &Global, console: &Console) -> Result<(), Failure> {
-    if name.trim().is_empty() || name.chars().any(char::is_control) {
+    if !is_name(&name) {
         let sentence = format!("{name:?} is no name for a context");
-        return Err(Failure::settings(sentence, "Use a word, such as `work`."));
+        let remedy = "Use letters, digits, `-`, `_` and `.`, such as `work`.";
+        return Err(Failure::settings(sentence, remedy));
     }
     let context = Context {
         gateway: global.gateway.clone(),
@@ -74,10 +75,12 @@ fn add(name: String, global: &Global, console: &Console) -> Result<(), Failure> 
         before: None,
     };
     check(&context)?;
-    let current = Contexts::update(|contexts| {
-        contexts.all.insert(name.clone(), context);
-        Ok(contexts.current.get_or_insert_with(|| name.clone()).clone())
+    let (left, current) = Contexts::update(|contexts| {
+        let left = contexts.all.insert(name.clone(), context);
+        let current = contexts.current.get_or_insert_with(|| name.clone());
+        Ok((left, current.clone()))
     })?;
+    let done = left.map_or("added", |_| "replaced");
     let is_current = current == name;
     let note = if is_current {
         "it is the current one".to_owned()
@@ -87,9 +90,15 @@ fn add(name: String, global: &Global, console: &Console) -> Result<(), Failure> 
     told(
         &name,
         is_current,
-        format_args!("Context {name} is added; {note}."),
+        format_args!("Context {name} is {done}; {note}."),
         console,
     )
+}
+
+/// Whether it can be written in a shell and in a list without a second thought.
+fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.starts_with(char::is_alphanumeric) && name.chars().all(is_plain)
 }
 
 /// Finds mistakes when a context is made and not when it is first needed.
@@ -125,16 +134,23 @@ fn switch(name: &str, console: &Console) -> Result<(), Failure> {
 }
 
 fn remove(name: &str, console: &Console) -> Result<(), Failure> {
-    Contexts::update(|contexts| {
+    let was_current = Contexts::update(|contexts| {
         known(contexts, name)?;
         contexts.all.remove(name);
-        contexts.current.take_if(|current| current == name);
-        Ok(())
+        Ok(contexts
+            .current
+            .take_if(|current| current == name)
+            .is_some())
     })?;
+    let note = if was_current {
+        "; none is the current one now"
+    } else {
+        ""
+    };
     told(
         name,
         false,
-        format_args!("Context {name} is removed."),
+        format_args!("Context {name} is removed{note}."),
         console,
     )
 }
@@ -195,4 +211,19 @@ fn object(name: &str, context: &Context, current: bool) -> Value {
         "key": context.key,
         "tokenFile": context.token_file,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_word() {
+        assert!(["work", "dev-2", "a.b_c", "büro"].into_iter().all(is_name));
+        assert!(
+            !["", "bad name", "../x", "-x", "a\n"]
+                .into_iter()
+                .any(is_name)
+        );
+    }
 }

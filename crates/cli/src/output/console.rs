@@ -92,6 +92,12 @@ impl Console {
     }
 }
 
+/// Tells a person something before there is a command to tell it.
+pub(crate) fn remark(text: impl Display) {
+    // Who closed stderr does not want to know.
+    let _ = write(stderr().lock(), &format!("{text}\n"));
+}
+
 fn write(mut stream: impl Write, text: &str) -> io::Result<()> {
     stream.write_all(text.as_bytes())?;
     stream.flush()

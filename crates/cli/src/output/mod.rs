@@ -5,7 +5,7 @@ mod style;
 mod table;
 mod text;
 
-pub(crate) use self::console::{Console, Format};
+pub(crate) use self::console::{Console, Format, remark};
 pub(crate) use self::style::{Colour, Style};
 pub(crate) use self::table::{Cell, Table};
 pub(crate) use self::text::{age, bytes, plain, rfc3339};

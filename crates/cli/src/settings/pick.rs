@@ -9,6 +9,7 @@ use super::DEFAULT_LISTEN;
 use super::file::{Context, Contexts};
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::output::remark;
 
 /// Who said something. A later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +75,11 @@ pub(crate) fn client(global: &Global) -> Result<Client, Failure> {
 /// When something that was said cannot be used.
 pub(crate) fn config(global: &Global) -> Result<Config, Failure> {
     let config = pick(global, &Environment::read(), Contexts::load)?;
+    if let Some(url) = plaintext(&config.gateways).filter(|_| config.token.is_some()) {
+        remark(format_args!(
+            "note: no token is sent to {url}, which is reached without TLS"
+        ));
+    }
     tracing::debug!(gateways = ?config.gateways, "the gateway is known");
     Ok(config)
 }
@@ -129,6 +135,11 @@ fn pick(
         key,
         token: token(global, environment, &context)?,
     })
+}
+
+/// The first gateway that is reached without TLS.
+fn plaintext(gateways: &[String]) -> Option<&String> {
+    gateways.iter().find(|url| url.starts_with("http://"))
 }
 
 fn gateways(global: &Global, environment: &Environment) -> (Rank, Vec<String>) {
@@ -336,6 +347,13 @@ mod tests {
                 assert!(sentence.contains(word), "{word} in {sentence}");
             }
         }
+    }
+
+    #[test]
+    fn a_gateway_that_gets_no_token_is_found() {
+        let urls = ["https://a:1", "http://b:1"].map(str::to_owned);
+        assert_eq!(plaintext(&urls), Some(&urls[1]));
+        assert_eq!(plaintext(&urls[..1]), None);
     }
 
     #[test]
