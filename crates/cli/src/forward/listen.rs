@@ -39,7 +39,7 @@ impl Local {
 ///
 /// Which address cannot be had, and why.
 pub(super) fn bind_all(specs: &[Spec], addresses: &[Bind]) -> Result<Vec<Local>, Failure> {
-    let mut locals = Vec::new();
+    let mut locals: Vec<Local> = Vec::new();
     for spec in specs {
         let binds = match (&spec.bind, addresses) {
             (Some(bind), _) => std::slice::from_ref(bind),
@@ -47,6 +47,15 @@ pub(super) fn bind_all(specs: &[Spec], addresses: &[Bind]) -> Result<Vec<Local>,
             (None, addresses) => addresses,
         };
         for bind in binds {
+            let (address, _) = bind.addresses(spec.local);
+            if locals.iter().any(|local| local.address == address) {
+                let sentence = format!("{address} is to lead to two targets");
+                return Err(Failure::local(
+                    Trouble::Listen,
+                    sentence,
+                    "Give each a port of its own.",
+                ));
+            }
             let bound = bind_one(*bind, spec.local)?;
             locals.extend(bound.into_iter().map(|(address, listener)| Local {
                 address,
@@ -139,6 +148,17 @@ mod tests {
         let locals = bind_all(&specs(&[":80"]), &[Bind::Localhost]).unwrap();
         let ports: Vec<_> = locals.iter().map(|local| local.address.port()).collect();
         assert!(ports.windows(2).all(|two| two[0] == two[1]), "{locals:?}");
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_written_twice_is_not_called_in_use() {
+        let free = listen(([127, 0, 0, 1], 0).into()).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let texts = [format!("{port}:80"), format!("{port}:81")];
+        let failure = bind_all(&specs(&[&texts[0], &texts[1]]), &[]).unwrap_err();
+        let sentence = failure.sentence().unwrap();
+        assert!(sentence.contains("two targets"), "{sentence}");
     }
 
     #[tokio::test]

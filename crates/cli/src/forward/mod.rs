@@ -73,8 +73,12 @@ pub(crate) struct Args {
     exit_on_loss: bool,
 
     /// Threads that carry connections [default: half the cores, at most 4]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZeroUsize>,
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "use a number from 1 on")
 }
 
 pub(crate) async fn run(args: Args, global: &Global, console: &Console) -> Result<(), Failure> {

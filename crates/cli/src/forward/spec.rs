@@ -114,10 +114,14 @@ pub(crate) fn parse_target(text: &str) -> Result<Target, SpecError> {
     if text == "ssh" {
         return Ok(Target::Ssh);
     }
-    match *split(text)?.as_slice() {
+    let form = || {
+        let form = "write [HOST:]PORT, and an IPv6 address in brackets, such as [fd00::1]:80";
+        SpecError(form.to_owned())
+    };
+    match *split(text).map_err(|_| form())?.as_slice() {
         [port] => target("localhost", port),
         [host, port] => target(host, port),
-        _ => Err(too_many()),
+        _ => Err(form()),
     }
 }
 
@@ -277,5 +281,10 @@ mod tests {
         for bad in ["", "db", "1:db:2", "0", "::1:80"] {
             assert!(target(bad).is_err(), "{bad}");
         }
+        let said = target("a:b:1").unwrap_err().to_string();
+        assert!(
+            said.contains("[HOST:]PORT") && !said.contains("LOCAL"),
+            "{said}"
+        );
     }
 }
