@@ -75,9 +75,9 @@ async fn a_command_that_did_not_run_is_told_from_one_that_was_lost() {
         }
         tunnel.command(Write::Reset(Box::new(lost())));
         let outcome = events.wait().await;
-        let end = match (runs, &outcome) {
-            (false, Outcome::NotStarted(end)) | (true, Outcome::Lost(end)) => end,
-            _ => panic!("{outcome}"),
+        let ((false, Outcome::NotStarted(end)) | (true, Outcome::Lost(end))) = (runs, &outcome)
+        else {
+            panic!("{outcome}")
         };
         // The program itself is no hop to be told of.
         assert_eq!(end.hops, [HopName::new("gw")]);
