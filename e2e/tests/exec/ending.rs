@@ -57,10 +57,16 @@ async fn ex_13_whoever_disconnects_leaves_nothing(topology: Topology) {
             until_sleepers(&first, 0, GONE).await;
             until_sleepers(&second, 0, GONE).await;
         }
-        assert_eq!(zombies(&world), 0);
+        until_no_zombies(&world).await;
         world.rebase().await;
         world.settle().await;
     }
+}
+
+/// Whoever has just died is reaped a moment later.
+async fn until_no_zombies(world: &World) {
+    let gone = wait::until_async(MOMENT, async || zombies(world) == 0);
+    assert!(gone.await.is_ok(), "{} zombies", zombies(world));
 }
 
 async fn ex_15_leaving_the_group_is_no_way_out(topology: Topology) {
@@ -102,8 +108,7 @@ async fn ex_34_nobody_becomes_a_zombie(topology: Topology) {
     }
     let supervisor = world.supervisor();
     supervisor.until_metric("tidegate_execs", 0.0, MOMENT).await;
-    let gone = wait::until_async(MOMENT, async || zombies(&world) == 0);
-    assert!(gone.await.is_ok(), "{} zombies", zombies(&world));
+    until_no_zombies(&world).await;
     drop(client);
     world.settle().await;
 }
