@@ -76,7 +76,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Why the path could not be opened; see [`Reason`].
+    /// Why the path could not be opened; see [`Reason`](tidegate_lifecycle::Reason).
     ///
     /// # Cancel safety
     ///
