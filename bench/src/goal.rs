@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::load::Direction;
-use crate::results::{Figure, Load, Results};
+use crate::results::{Abreast, Far, Figure, Load, Results};
 use crate::stats;
 use crate::subject::{Role, Subject};
 
@@ -133,7 +133,48 @@ pub(crate) fn all() -> Vec<Goal> {
             Bound::AtLeast(1.0),
         ),
     ]);
+    goals.extend(commands());
     goals
+}
+
+/// The goals of commands, each of which is compared with streams of the same client.
+fn commands() -> [Goal; 5] {
+    let between = |title: &str, top, bottom, most| Goal {
+        title: title.to_owned(),
+        bound: Bound::AtMost(most),
+        top: (top, Subject::Tidegate),
+        bottom: Some((bottom, Subject::Tidegate)),
+    };
+    [
+        Goal::value(
+            "a command, time ÷ (local spawn + a stream)",
+            Figure::ExecShare(Abreast::One),
+            Bound::AtMost(1.0),
+        ),
+        Goal::value(
+            "a command, 8 at a time, time ÷ (local spawn + a stream)",
+            Figure::ExecShare(Abreast::Several),
+            Bound::AtMost(1.0),
+        ),
+        between(
+            "a command's output, time ÷ a stream's",
+            Figure::Output(Far::Target),
+            Figure::Output(Far::Command),
+            1.3,
+        ),
+        between(
+            "a command's output, processor time ÷ a stream's",
+            Figure::OutputCpu(Far::Command),
+            Figure::OutputCpu(Far::Target),
+            1.3,
+        ),
+        between(
+            "a keystroke's echo on a terminal, median ÷ a stream's",
+            Figure::EchoMedian(Far::Command),
+            Figure::EchoMedian(Far::Target),
+            1.5,
+        ),
+    ]
 }
 
 /// The goals of bulk data in one direction.

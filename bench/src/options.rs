@@ -95,7 +95,8 @@ pub(crate) struct Plan {
     pub(crate) parallel_streams: usize,
     /// One-byte round trips per sample.
     pub(crate) round_trips: usize,
-    /// How long connections are opened and closed per sample.
+    /// How long connections are opened and closed per sample, and commands run one at a time, and
+    /// several at a time.
     pub(crate) connect_time: Duration,
     /// How many connections are in the making at a time.
     pub(crate) connect_workers: usize,
@@ -105,6 +106,10 @@ pub(crate) struct Plan {
     pub(crate) idle_sessions: usize,
     /// Stalled streams beside the bulk one.
     pub(crate) stalled_streams: usize,
+    /// How many commands run at a time where several do.
+    pub(crate) exec_workers: usize,
+    /// Idle commands in one sandbox.
+    pub(crate) idle_execs: usize,
 }
 
 impl Plan {
@@ -119,6 +124,8 @@ impl Plan {
         idle_streams: 10_000,
         idle_sessions: 2_000,
         stalled_streams: 100,
+        exec_workers: 8,
+        idle_execs: 100,
     };
 
     const QUICK: Self = Self {

@@ -17,6 +17,35 @@ pub(crate) enum Load {
     Tunnels,
 }
 
+/// What is done over and over, from its beginning to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Deed {
+    /// A process of the bench's own, on three pipes.
+    Spawn,
+    /// A stream through the sandbox that carries one byte both ways.
+    Stream,
+    /// A command in the sandbox.
+    Exec,
+}
+
+/// How many at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Abreast {
+    /// One after the other.
+    One,
+    /// Several.
+    Several,
+}
+
+/// What the bench's own client SDK talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Far {
+    /// The target, over a stream.
+    Target,
+    /// A command in the sandbox.
+    Command,
+}
+
 /// One measured quantity. The order is that of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Figure {
@@ -44,6 +73,20 @@ pub(crate) enum Figure {
     BulkAlone,
     /// GiB/s of one stream beside stalled ones.
     BulkBesideStalled,
+    /// Deeds per second.
+    Deeds(Deed, Abreast),
+    /// The time of an exec ÷ that of a local spawn and a stream together.
+    ExecShare(Abreast),
+    /// GiB/s to the client SDK.
+    Output(Far),
+    /// Processor seconds of gateway and supervisor per GiB of it.
+    OutputCpu(Far),
+    /// Microseconds a byte takes from the client SDK and back, half of the time.
+    EchoMedian(Far),
+    /// The same, 99 of 100 times.
+    EchoTail(Far),
+    /// KiB of the supervisor and its helpers per idle command.
+    ExecMemory,
 }
 
 impl Figure {
@@ -75,19 +118,43 @@ impl Figure {
             Self::SessionMemory => "memory of the gateway per idle session".to_owned(),
             Self::BulkAlone => "one stream, down, alone".to_owned(),
             Self::BulkBesideStalled => "one stream, down, beside stalled ones".to_owned(),
+            Self::Deeds(deed, abreast) => format!("{}, {}", deed.title(), abreast.title()),
+            Self::ExecShare(abreast) => format!(
+                "{}, {}: time ÷ local spawn and stream together",
+                Deed::Exec.title(),
+                abreast.title()
+            ),
+            Self::Output(far) => format!("bulk output of {}", far.title()),
+            Self::OutputCpu(far) => format!(
+                "bulk output of {}: processor time of gateway and supervisor",
+                far.title()
+            ),
+            Self::EchoMedian(far) => format!("one byte to {} and back, median", far.title()),
+            Self::EchoTail(far) => {
+                format!("one byte to {} and back, 99th percentile", far.title())
+            }
+            Self::ExecMemory => {
+                "memory of the supervisor and its helpers per idle command".to_owned()
+            }
         }
     }
 
     /// The unit of its samples.
     pub(crate) const fn unit(self) -> &'static str {
         match self {
-            Self::Throughput(..) | Self::BulkAlone | Self::BulkBesideStalled => "GiB/s",
-            Self::Cpu(..) => "s/GiB",
+            Self::Throughput(..) | Self::BulkAlone | Self::BulkBesideStalled | Self::Output(_) => {
+                "GiB/s"
+            }
+            Self::Cpu(..) | Self::OutputCpu(_) => "s/GiB",
             Self::Busy(..) => "cores",
-            Self::RoundTripMedian | Self::RoundTripTail => "us",
-            Self::Connections => "1/s",
+            Self::RoundTripMedian
+            | Self::RoundTripTail
+            | Self::EchoMedian(_)
+            | Self::EchoTail(_) => "us",
+            Self::Connections | Self::Deeds(..) => "1/s",
+            Self::ExecShare(_) => "ratio",
             Self::ConnectionCpu(_) => "ms each",
-            Self::StreamMemory | Self::SessionMemory => "KiB",
+            Self::StreamMemory | Self::SessionMemory | Self::ExecMemory => "KiB",
             Self::ConcurrentStreams => "streams",
         }
     }
@@ -99,6 +166,40 @@ impl Load {
             Self::Single => "one stream",
             Self::Parallel => "many streams",
             Self::Tunnels => "many streams, two tunnels",
+        }
+    }
+}
+
+impl Deed {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Spawn, Self::Stream, Self::Exec];
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Spawn => "true, spawned locally",
+            Self::Stream => "a stream: open, one byte, close",
+            Self::Exec => "true, run in the sandbox",
+        }
+    }
+}
+
+impl Abreast {
+    /// Both of them.
+    pub(crate) const ALL: [Self; 2] = [Self::One, Self::Several];
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::One => "one at a time",
+            Self::Several => "several at a time",
+        }
+    }
+}
+
+impl Far {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Target => "the target",
+            Self::Command => "a command",
         }
     }
 }

@@ -18,8 +18,8 @@ use tempfile::TempDir;
 
 use self::site::Site;
 use crate::bounded::{SHORT, within};
-use crate::load::{Order, open};
-use crate::process::{Process, cpu_seconds};
+use crate::load::{Order, Sandbox, open};
+use crate::process::{Process, cpu_seconds, own_cpu_seconds};
 use crate::programs::Programs;
 use crate::subject::{Role, Subject};
 
@@ -89,11 +89,34 @@ impl Chain {
         Ok(seconds)
     }
 
+    /// Processor seconds so far of the middle and the exit process, without those of children.
+    pub(crate) fn inner_cpu(&self) -> Result<f64> {
+        Ok(own_cpu_seconds(self.middle()?)? + own_cpu_seconds(self.exit()?)?)
+    }
+
     /// The process in the middle: the gateway, the second relay, a tunnel's server.
     pub(crate) fn middle(&self) -> Result<u32> {
-        let middle = self.parts.iter().find(|(role, _)| *role == Role::Middle);
-        let (_, process) = middle.with_context(|| format!("{} has no middle", self.subject))?;
+        self.process(Role::Middle)
+    }
+
+    /// The process at the exit: the supervisor, the last relay, a tunnel's client.
+    pub(crate) fn exit(&self) -> Result<u32> {
+        self.process(Role::Exit)
+    }
+
+    fn process(&self, role: Role) -> Result<u32> {
+        let found = self.parts.iter().find(|(one, _)| *one == role);
+        let (_, process) =
+            found.with_context(|| format!("{} has no {} process", self.subject, role.name()))?;
         Ok(process.pid())
+    }
+
+    /// The sandbox of a contender with one tunnel, for a client of its own connection.
+    pub(crate) fn sandbox(&self) -> Result<Sandbox> {
+        let gateway = self.gateway.context("there is no gateway")?;
+        let tls = self.subject == Subject::TidegateTls;
+        let client = tidegate::client(tls, gateway, self.home.path())?;
+        Sandbox::new(client, tidegate::SANDBOX, self.target.port())
     }
 
     /// The folder with the contender's keys and certificates.

@@ -2,12 +2,17 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::Result;
+use tidegate_client::{Client, Config};
 
 use super::site::Site;
 use super::{Started, certificates};
 use crate::subject::Role;
+
+/// The sandbox of a single tunnel.
+pub(super) const SANDBOX: &str = "bench";
 
 /// How Tidegate is set up.
 pub(super) struct Setup {
@@ -41,8 +46,10 @@ impl Setup {
 
     fn sandboxes(&self) -> Vec<String> {
         match self.tunnels {
-            1 => vec!["bench".to_owned()],
-            several => (0..several).map(|index| format!("bench-{index}")).collect(),
+            1 => vec![SANDBOX.to_owned()],
+            several => (0..several)
+                .map(|index| format!("{SANDBOX}-{index}"))
+                .collect(),
         }
     }
 
@@ -125,6 +132,18 @@ async fn start_forward(
     process
         .wait_for_line("`Forwarding`", |line| address_after(line, "Forwarding "))
         .await
+}
+
+/// The client SDK on its way to the gateway, with a connection of its own.
+pub(super) fn client(tls: bool, gateway: SocketAddr, folder: &Path) -> Result<Client> {
+    let scheme = if tls { "https" } else { "http" };
+    let mut config = Config::new([format!("{scheme}://{gateway}")]);
+    if tls {
+        config.ca = Some(folder.join("ca.pem"));
+        config.cert = Some(folder.join("client.pem"));
+        config.key = Some(folder.join("client.key"));
+    }
+    Ok(Client::new(&config)?)
 }
 
 /// The flags that lead `who` to the gateway.

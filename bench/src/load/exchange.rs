@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::order::{Order, open};
 use crate::bounded::{LONG, SHORT, within};
@@ -12,7 +12,14 @@ use crate::bounded::{LONG, SHORT, within};
 /// Exchanges one byte `count` times over one stream, after a tenth as many that do not count.
 /// Returns each round trip's microseconds.
 pub(crate) async fn round_trips(entry: SocketAddr, count: usize) -> Result<Vec<f64>> {
-    let mut stream = open(entry, Order::Echo).await?;
+    round_trips_on(open(entry, Order::Echo).await?, count).await
+}
+
+/// The same on a stream whose target echoes.
+pub(crate) async fn round_trips_on<S>(mut stream: S, count: usize) -> Result<Vec<f64>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let mut times = Vec::with_capacity(count);
     within("round trips", LONG, async {
         for trip in 0..count + count / 10 {
@@ -37,14 +44,21 @@ pub(crate) async fn round_trips(entry: SocketAddr, count: usize) -> Result<Vec<f
 pub(crate) async fn connect_and_close(entry: SocketAddr, end: Instant) -> Result<u64> {
     let mut count = 0;
     while Instant::now() < end {
-        let mut stream = open(entry, Order::Hold).await?;
-        within("closing a stream", SHORT, async {
-            stream.shutdown().await?;
-            ensure!(stream.read(&mut [0]).await? == 0, "a byte after the answer");
-            Ok(())
-        })
-        .await?;
+        close(open(entry, Order::Hold).await?).await?;
         count += 1;
     }
     Ok(count)
+}
+
+/// Closes a stream and waits until both directions have ended.
+pub(crate) async fn close<S>(mut stream: S) -> Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    within("closing a stream", SHORT, async {
+        stream.shutdown().await?;
+        ensure!(stream.read(&mut [0]).await? == 0, "a byte after the answer");
+        Ok(())
+    })
+    .await
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use anyhow::{Result, bail};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::bounded::{SHORT, within};
@@ -73,7 +73,11 @@ impl Order {
         Ok(order)
     }
 
-    async fn place(self, stream: &mut TcpStream) -> Result<()> {
+    /// Orders, and waits until the target confirmed.
+    pub(super) async fn place<S>(self, stream: &mut S) -> Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let mut bytes = vec![self.kind()];
         if let Self::Send(count) | Self::Receive(count) = self {
             bytes.extend(count.to_be_bytes());

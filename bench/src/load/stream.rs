@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::{Result, ensure};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::order::{CHUNK, GO, Order, open};
@@ -32,8 +32,8 @@ impl Direction {
 }
 
 /// An open stream that is about to carry a known number of bytes.
-pub(crate) struct Flow {
-    stream: TcpStream,
+pub(crate) struct Flow<S = TcpStream> {
+    stream: S,
     direction: Direction,
     bytes: u64,
     buffer: Vec<u8>,
@@ -46,13 +46,19 @@ impl Flow {
             Direction::Down => Order::Send(bytes),
             Direction::Up => Order::Receive(bytes),
         };
-        let stream = open(entry, order).await?;
-        Ok(Self {
+        Ok(Self::on(open(entry, order).await?, direction, bytes))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Flow<S> {
+    /// The same on a stream whose target has confirmed the order.
+    pub(crate) fn on(stream: S, direction: Direction, bytes: u64) -> Self {
+        Self {
             stream,
             direction,
             bytes,
             buffer: vec![0x5a; CHUNK],
-        })
+        }
     }
 
     /// Moves all bytes; returns when the last one has arrived at its reader.

@@ -1,6 +1,10 @@
 //! The measures: what is done to each contender.
 
 mod connections;
+mod exec_echo;
+mod exec_output;
+mod execs;
+mod idle_execs;
 mod idle_sessions;
 mod idle_streams;
 mod round_trip;
@@ -28,26 +32,37 @@ pub(crate) enum Measure {
     Connections,
     /// One stream beside stalled ones.
     Stalled,
+    /// Commands run, one and several at a time, beside local spawns and streams.
+    Execs,
+    /// A command's bulk output, beside a stream: throughput and processor time.
+    ExecOutput,
+    /// A keystroke's echo on a terminal, beside one byte over a stream.
+    ExecEcho,
     /// Memory of idle streams, and how many there may be.
     IdleStreams,
     /// Memory of idle sessions.
     IdleSessions,
+    /// Memory of idle commands.
+    IdleExecs,
     /// Many streams through two tunnels: a gateway with one thread and one with two.
     Threads,
 }
 
 impl Measure {
     /// The measures every contender goes through, interleaved.
-    pub(crate) const COMPARED: [Self; 5] = [
+    pub(crate) const COMPARED: [Self; 8] = [
         Self::Stream,
         Self::Parallel,
         Self::RoundTrip,
         Self::Connections,
         Self::Stalled,
+        Self::Execs,
+        Self::ExecOutput,
+        Self::ExecEcho,
     ];
 
     /// The measures that need a gateway nothing has happened to, taken once.
-    pub(crate) const FRESH: [Self; 2] = [Self::IdleStreams, Self::IdleSessions];
+    pub(crate) const FRESH: [Self; 3] = [Self::IdleStreams, Self::IdleSessions, Self::IdleExecs];
 
     /// The name on the command line.
     pub(crate) const fn name(self) -> &'static str {
@@ -57,8 +72,12 @@ impl Measure {
             Self::RoundTrip => "round-trip",
             Self::Connections => "connections",
             Self::Stalled => "stalled",
+            Self::Execs => "execs",
+            Self::ExecOutput => "exec-output",
+            Self::ExecEcho => "exec-echo",
             Self::IdleStreams => "idle-streams",
             Self::IdleSessions => "idle-sessions",
+            Self::IdleExecs => "idle-execs",
             Self::Threads => "threads",
         }
     }
@@ -79,7 +98,10 @@ impl Measure {
                     Subject::Plain | Subject::Tidegate | Subject::TidegateTls
                 )
             }
-            Self::IdleSessions => matches!(subject, Subject::Tidegate | Subject::TidegateTls),
+            Self::IdleSessions | Self::Execs | Self::ExecOutput | Self::ExecEcho => {
+                matches!(subject, Subject::Tidegate | Subject::TidegateTls)
+            }
+            Self::IdleExecs => matches!(subject, Subject::Tidegate),
             Self::Threads => matches!(subject, Subject::OneThread | Subject::TwoThreads),
         }
     }
@@ -93,8 +115,12 @@ impl Measure {
             Self::RoundTrip => round_trip::sample(chain, plan).await,
             Self::Connections => connections::sample(chain, plan).await,
             Self::Stalled => stalled::sample(chain, plan).await,
+            Self::Execs => execs::sample(chain, plan).await,
+            Self::ExecOutput => exec_output::sample(chain, plan).await,
+            Self::ExecEcho => exec_echo::sample(chain, plan).await,
             Self::IdleStreams => idle_streams::sample(chain, plan).await,
             Self::IdleSessions => idle_sessions::sample(chain, plan).await,
+            Self::IdleExecs => idle_execs::sample(chain, plan).await,
         }
     }
 }

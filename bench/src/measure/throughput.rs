@@ -11,7 +11,7 @@ use crate::options::Plan;
 use crate::results::{Figure, Load, Sample};
 use crate::subject::Role;
 
-const GIBIBYTE: f64 = (1_u64 << 30) as f64;
+pub(super) const GIBIBYTE: f64 = (1_u64 << 30) as f64;
 
 /// Moves the sample's bytes down, then up.
 pub(super) async fn sample(chain: &Chain, load: Load, plan: &Plan) -> Result<Sample> {

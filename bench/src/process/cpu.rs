@@ -13,10 +13,18 @@ pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     let mut left = vec![pid];
     while let Some(pid) = left.pop() {
         let tasks = tasks(pid)?;
-        let fine: f64 = tasks.iter().map(|task| thread_seconds(task)).sum();
-        total += fine.max(process_seconds(pid));
+        total += seconds(pid, &tasks);
         left.extend(tasks.iter().flat_map(|task| children(task)));
     }
+    known(pid, total)
+}
+
+/// The same of `pid` alone (a supervisor's children are the commands it runs).
+pub(crate) fn own_cpu_seconds(pid: u32) -> Result<f64> {
+    known(pid, seconds(pid, &tasks(pid)?))
+}
+
+fn known(pid: u32, total: f64) -> Result<f64> {
     ensure!(
         total > 0.0,
         "no processor time known of process {pid}: is it still there?"
@@ -24,7 +32,13 @@ pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     Ok(total)
 }
 
-fn tasks(pid: u32) -> Result<Vec<PathBuf>> {
+fn seconds(pid: u32, tasks: &[PathBuf]) -> f64 {
+    let fine: f64 = tasks.iter().map(|task| thread_seconds(task)).sum();
+    fine.max(process_seconds(pid))
+}
+
+/// The folders of all threads.
+pub(super) fn tasks(pid: u32) -> Result<Vec<PathBuf>> {
     let folder = format!("/proc/{pid}/task");
     let entries = fs::read_dir(&folder).with_context(|| format!("reading {folder}"))?;
     Ok(entries
@@ -54,7 +68,8 @@ fn process_seconds(pid: u32) -> f64 {
     ticks as f64 / clock_ticks_per_second() as f64
 }
 
-fn children(task: &Path) -> Vec<u32> {
+/// The child processes of a thread.
+pub(super) fn children(task: &Path) -> Vec<u32> {
     let text = fs::read_to_string(task.join("children")).unwrap_or_default();
     text.split_whitespace()
         .filter_map(|word| word.parse().ok())

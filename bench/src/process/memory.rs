@@ -27,6 +27,19 @@ impl Memory {
             private: field("Private_Dirty:")?,
         })
     }
+
+    fn sum(pids: &[u32]) -> Result<Self> {
+        let mut sum = Self {
+            proportional: 0.0,
+            private: 0.0,
+        };
+        for pid in pids {
+            let one = Self::of(*pid)?;
+            sum.proportional += one.proportional;
+            sum.private += one.private;
+        }
+        Ok(sum)
+    }
 }
 
 fn kibibytes(text: &str, name: &str) -> Option<f64> {
@@ -36,15 +49,24 @@ fn kibibytes(text: &str, name: &str) -> Option<f64> {
 
 /// Reads the memory of `pid` until it has stopped moving: twice within 1 %, half a second apart.
 pub(crate) async fn settled(pid: u32) -> Result<Memory> {
+    settled_sum(|| Ok(vec![pid])).await
+}
+
+/// The same of all processes that `list` names, which must not change either.
+pub(crate) async fn settled_sum(list: impl Fn() -> Result<Vec<u32>>) -> Result<Memory> {
     within("waiting for memory to settle", SHORT, async {
-        let mut before = Memory::of(pid)?;
+        let mut before: Option<(Vec<u32>, Memory)> = None;
         loop {
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            let after = Memory::of(pid)?;
-            if (after.private - before.private).abs() <= before.private / 100.0 {
+            let pids = list()?;
+            let after = Memory::sum(&pids)?;
+            if let Some((listed, before)) = before
+                && listed == pids
+                && (after.private - before.private).abs() <= before.private / 100.0
+            {
                 return anyhow::Ok(after);
             }
-            before = after;
+            before = Some((pids, after));
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
     })
     .await

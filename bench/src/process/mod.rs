@@ -2,9 +2,11 @@
 
 mod child;
 mod cpu;
+mod family;
 mod memory;
 mod output;
 
 pub(crate) use child::Process;
-pub(crate) use cpu::cpu_seconds;
-pub(crate) use memory::settled;
+pub(crate) use cpu::{cpu_seconds, own_cpu_seconds};
+pub(crate) use family::Family;
+pub(crate) use memory::{settled, settled_sum};

@@ -46,6 +46,8 @@ fn settings(plan: &Plan) -> Value {
         "idleStreams": plan.idle_streams,
         "idleSessions": plan.idle_sessions,
         "stalledStreams": plan.stalled_streams,
+        "execWorkers": plan.exec_workers,
+        "idleExecs": plan.idle_execs,
     })
 }
 

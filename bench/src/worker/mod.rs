@@ -6,6 +6,7 @@
 mod grpc;
 mod relay;
 mod sessions;
+mod source;
 mod target;
 pub(crate) mod tls;
 
@@ -52,13 +53,24 @@ pub(crate) enum Worker {
         #[arg(long)]
         certificates: Option<PathBuf>,
     },
+    /// A command that writes in bulk. The bench has it run in a sandbox: it alone does not end with
+    /// its standard input, on which it is told to begin.
+    #[command(hide = true)]
+    Source {
+        /// How much.
+        #[arg(long)]
+        bytes: u64,
+    },
 }
 
 impl Worker {
-    /// Works until standard input ends.
+    /// Works until standard input ends, or the work.
     pub(crate) async fn run(self) -> Result<()> {
-        end_with_stdin();
+        if !matches!(self, Self::Source { .. }) {
+            end_with_stdin();
+        }
         match self {
+            Self::Source { bytes } => source::run(bytes),
             Self::Target => target::run().await,
             Self::Relay {
                 connect,
@@ -93,6 +105,7 @@ impl Worker {
             Self::Target => "target",
             Self::Relay { .. } => "relay",
             Self::Sessions { .. } => "sessions",
+            Self::Source { .. } => "source",
         }
     }
 
@@ -123,6 +136,7 @@ impl Worker {
                     line.extend(["--certificates".into(), folder.into()]);
                 }
             }
+            Self::Source { bytes } => line.extend(["--bytes".into(), bytes.to_string().into()]),
         }
         line
     }
