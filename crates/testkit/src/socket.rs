@@ -144,7 +144,11 @@ impl Socket {
         SockRef::from(&self.stream).shutdown(Shutdown::Write)
     }
 
-    /// Reads until it has `wanted` bytes or reading has ended; returns what came.
+    /// Reads until it has `wanted` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If reading ends before.
     pub async fn read(&self, wanted: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(wanted);
         let mut buffer = vec![0; BUFFER];
@@ -152,7 +156,7 @@ impl Socket {
             let room = (wanted - bytes.len()).min(BUFFER);
             match self.read_some(&mut buffer[..room]).await {
                 Ok(read) => bytes.extend_from_slice(&buffer[..read]),
-                Err(_) => break,
+                Err(end) => panic!("{end:?} after {} of {wanted} bytes", bytes.len()),
             }
         }
         bytes

@@ -185,13 +185,17 @@ impl Forward {
         }
     }
 
-    /// Reads exactly `wanted` bytes, unless the call ends before.
+    /// Reads until it has `wanted` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If the call ends before.
     pub async fn read(&mut self, wanted: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < wanted {
             match self.next().await {
                 Ok(frame) => bytes.extend_from_slice(&payload(&frame)),
-                Err(_) => break,
+                Err(end) => panic!("{end:?} after {} of {wanted} bytes", bytes.len()),
             }
         }
         bytes

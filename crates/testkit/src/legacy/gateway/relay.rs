@@ -131,13 +131,17 @@ impl Relay {
         }
     }
 
-    /// Reads exactly `wanted` bytes, unless the request ends before.
+    /// Reads until it has `wanted` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If the request ends before.
     pub async fn read(&mut self, wanted: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < wanted {
             match self.next().await {
                 Ok(frame) => bytes.extend_from_slice(data(&frame).unwrap_or_default()),
-                Err(_) => break,
+                Err(end) => panic!("{end:?} after {} of {wanted} bytes", bytes.len()),
             }
         }
         bytes
