@@ -1,7 +1,7 @@
 //! Making a command end: nothing is left of it, whatever it has started.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use tidegate_client::Reason;
@@ -10,7 +10,7 @@ use tidegate_e2e::command::Running;
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::fault_proxy::Ending;
 use tidegate_testkit::probe::descendants;
-use tidegate_testkit::wait::{self, GENEROUS, within};
+use tidegate_testkit::wait::{self, within};
 
 use crate::{GONE, MOMENT, argv, cli, long_sleep, run, script, start, until_sleepers};
 
@@ -19,6 +19,7 @@ every_topology! {
     ex_15_leaving_the_group_is_no_way_out,
     ex_34_nobody_becomes_a_zombie,
     a_cancelled_command_does_not_hold_up_the_next,
+    a_command_that_takes_its_grace_holds_up_nobody,
     an_operator_ends_a_command,
     a_stopping_supervisor_ends_commands,
     cli_06_ctrl_c_interrupts_and_then_ends,
@@ -128,19 +129,35 @@ async fn a_cancelled_command_does_not_hold_up_the_next(topology: Topology) {
     let world = World::start(topology, Options::new().commands()).await;
     let client = world.client();
     let time = long_sleep();
-    let mut slowest = Duration::ZERO;
     for _ in 0..100 {
         let mut exec = start(&client, argv(&["sleep", &time])).await;
         exec.cancel();
-        let begun = Instant::now();
-        drop(start(&client, argv(&["true"])).await);
-        slowest = slowest.max(begun.elapsed());
+        let mut next = start(&client, argv(&["true"])).await;
+        within(MOMENT, "the next command", next.started())
+            .await
+            .unwrap();
         let outcome = within(MOMENT, "the end", exec.wait()).await;
         assert_eq!(outcome, Outcome::CancelledHere);
     }
-    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
     until_sleepers(&time, 0, GONE).await;
     drop(client);
+    world.settle().await;
+}
+
+/// The next command comes and goes while the first, which ignores TERM, still has its grace.
+async fn a_command_that_takes_its_grace_holds_up_nobody(topology: Topology) {
+    let world = World::start(topology, Options::new().commands()).await;
+    let client = world.client();
+    let time = long_sleep();
+    let mut deaf = script(&format!("trap '' TERM; sleep {time} & wait"));
+    deaf.kill_grace = Some(Duration::from_secs(4));
+    let exec = start(&client, deaf).await;
+    until_sleepers(&time, 1, MOMENT).await;
+    exec.cancel();
+    assert!(run(&client, argv(&["true"])).await.outcome.is_success());
+    assert_eq!(crate::sleepers(&time), 1, "its grace is not over");
+    until_sleepers(&time, 0, MOMENT).await;
+    drop((exec, client));
     world.settle().await;
 }
 
@@ -209,10 +226,8 @@ async fn cli_06_ctrl_c_interrupts_and_then_ends(topology: Topology) {
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(crate::sleepers(&time), 1);
     running.signal(Signal::INT);
-    let begun = Instant::now();
-    let finished = running.finish(GENEROUS).await;
+    let finished = running.finish(GONE).await;
     assert_eq!(finished.code(), Some(130), "{finished:?}");
-    assert!(begun.elapsed() < Duration::from_secs(2), "{finished:?}");
     until_sleepers(&time, 0, GONE).await;
     // What it does about an interrupt is its own affair.
     let handler = "trap 'echo bye; exit 5' INT; echo ready; while :; do sleep 0.05; done";

@@ -1,6 +1,6 @@
 //! A path that is lost is never an exit, and what ran at its end does not run on.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tidegate_client::Reason;
 use tidegate_client::exec::Outcome;
@@ -98,26 +98,16 @@ async fn ex_19_a_session_that_resets_takes_its_commands_with_it(topology: Topolo
     until_sleepers(&time, 1, MOMENT).await;
     let sessions = world.sessions();
     world.supervisor_proxy().end_all(Ending::Reset);
-    let begun = Instant::now();
-    let outcome = within(MOMENT, "the end", exec.events().wait()).await;
-    assert!(
-        begun.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        begun.elapsed()
-    );
+    // Not when the heartbeats or the command are over: both take minutes.
+    let outcome = within(GONE, "the end", exec.events().wait()).await;
     let Outcome::Lost(end) = &outcome else {
         panic!("{outcome:?}");
     };
     assert_eq!(end.reason, Reason::SupervisorLost, "{end}");
     until_sleepers(&time, 0, GONE).await;
     world.until_sessions(sessions + 1).await;
-    let begun = Instant::now();
-    assert!(run(&client, argv(&["true"])).await.outcome.is_success());
-    assert!(
-        begun.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        begun.elapsed()
-    );
+    let next = within(GONE, "the next command", run(&client, argv(&["true"]))).await;
+    assert!(next.outcome.is_success(), "{}", next.outcome);
     drop((exec, client));
     world.rebase().await;
     world.settle().await;

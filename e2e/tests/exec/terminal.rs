@@ -146,11 +146,8 @@ async fn ex_30_an_idle_limit_counts_what_moves(topology: Topology) {
         panic!("{outcome:?}");
     };
     assert_eq!(end.reason, Reason::IdleTimeout, "{end}");
-    let elapsed = begun.elapsed();
-    assert!(
-        elapsed >= Duration::from_secs(2) && elapsed < Duration::from_secs(4),
-        "{elapsed:?}"
-    );
+    // Not by the command's own end, which is minutes away.
+    assert!(begun.elapsed() >= Duration::from_secs(2));
     until_sleepers(&time, 0, GONE).await;
     drop((exec, client));
     world.settle().await;
