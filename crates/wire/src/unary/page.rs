@@ -37,15 +37,13 @@ pub(crate) fn cut<T>(
     items.sort_by_cached_key(&key);
     let skipped = match start {
         Start::First => 0,
-        Start::Skip(count) => items
-            .len()
-            .min(usize::try_from(count).unwrap_or(usize::MAX)),
+        Start::Skip(count) => items.len().min(count as usize),
         Start::After(last) => items.partition_point(|item| key(item) <= last),
     };
     items.drain(..skipped);
-    let size = match usize::try_from(size) {
-        Ok(0) | Err(_) => MAX_ITEMS,
-        Ok(size) => size.min(MAX_ITEMS),
+    let size = match size as usize {
+        0 => MAX_ITEMS,
+        size => size.min(MAX_ITEMS),
     };
     let more = items.len() > size;
     items.truncate(size);
@@ -78,6 +76,7 @@ mod tests {
             (vec!["a", "b", "c", "d"], String::new())
         );
         assert_eq!(page(Start::First, 0).0.len(), 4);
+        assert_eq!(page(Start::First, u32::MAX).0.len(), 4);
     }
 
     #[test]
