@@ -67,8 +67,59 @@ pub trait Machine {
     fn linger(&self) -> Duration;
 }
 
+/// What every machine has under the same name, whatever it decides about.
+macro_rules! as_it_is {
+    () => {
+        fn violate(&mut self, side: Side, reason: Reason, message: String) {
+            self.violate(side, reason, message);
+        }
+
+        fn end(&mut self, side: Side, rank: Rank, end: StreamEnd) {
+            self.end(side, rank, end);
+        }
+
+        fn close(&mut self, end: StreamEnd) {
+            self.close(end);
+        }
+
+        fn flushed(&mut self, side: Side) {
+            self.flushed(side);
+        }
+
+        fn progressed(&mut self, side: Side, now: Instant) {
+            self.progressed(side, now);
+        }
+
+        fn blocked(&mut self, side: Side, now: Instant) {
+            self.blocked(side, now);
+        }
+
+        fn settle(&mut self, now: Instant) {
+            self.settle(now);
+        }
+
+        fn poll_write(&mut self, side: Side) -> Option<Write> {
+            self.poll_write(side)
+        }
+
+        fn poll_timeout(&self) -> Option<Instant> {
+            self.poll_timeout()
+        }
+
+        fn outcome(&self) -> Option<Result<(), &StreamEnd>> {
+            self.outcome()
+        }
+
+        fn ended_by(&self) -> Option<Side> {
+            self.ended_by()
+        }
+    };
+}
+
 impl Machine for Relay {
     type Item = Bytes;
+
+    as_it_is!();
 
     fn opened(&mut self, side: Side, opened: &Opened) -> bool {
         self.opened(side, opened.half_close);
@@ -86,52 +137,8 @@ impl Machine for Relay {
         self.recv(side, arrival, now);
     }
 
-    fn violate(&mut self, side: Side, reason: Reason, message: String) {
-        self.violate(side, reason, message);
-    }
-
-    fn end(&mut self, side: Side, rank: Rank, end: StreamEnd) {
-        self.end(side, rank, end);
-    }
-
-    fn close(&mut self, end: StreamEnd) {
-        self.close(end);
-    }
-
     fn close_by(&mut self, end: StreamEnd, _until: Instant) {
         self.close(end);
-    }
-
-    fn flushed(&mut self, side: Side) {
-        self.flushed(side);
-    }
-
-    fn progressed(&mut self, side: Side, now: Instant) {
-        self.progressed(side, now);
-    }
-
-    fn blocked(&mut self, side: Side, now: Instant) {
-        self.blocked(side, now);
-    }
-
-    fn settle(&mut self, now: Instant) {
-        self.settle(now);
-    }
-
-    fn poll_write(&mut self, side: Side) -> Option<Write> {
-        self.poll_write(side)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.poll_timeout()
-    }
-
-    fn outcome(&self) -> Option<Result<(), &StreamEnd>> {
-        self.outcome()
-    }
-
-    fn ended_by(&self) -> Option<Side> {
-        self.ended_by()
     }
 
     fn word(&self) -> &'static str {
@@ -155,6 +162,8 @@ impl Machine for Relay {
 
 impl Machine for Execution {
     type Item = Item;
+
+    as_it_is!();
 
     fn opened(&mut self, side: Side, opened: &Opened) -> bool {
         let results = opened.path.has(Capability::ExecResult);
@@ -184,52 +193,8 @@ impl Machine for Execution {
         self.recv(side, kind, now);
     }
 
-    fn violate(&mut self, side: Side, reason: Reason, message: String) {
-        self.violate(side, reason, message);
-    }
-
-    fn end(&mut self, side: Side, rank: Rank, end: StreamEnd) {
-        self.end(side, rank, end);
-    }
-
-    fn close(&mut self, end: StreamEnd) {
-        self.close(end);
-    }
-
     fn close_by(&mut self, end: StreamEnd, until: Instant) {
         self.close_by(end, until);
-    }
-
-    fn flushed(&mut self, side: Side) {
-        self.flushed(side);
-    }
-
-    fn progressed(&mut self, side: Side, now: Instant) {
-        self.progressed(side, now);
-    }
-
-    fn blocked(&mut self, side: Side, now: Instant) {
-        self.blocked(side, now);
-    }
-
-    fn settle(&mut self, now: Instant) {
-        self.settle(now);
-    }
-
-    fn poll_write(&mut self, side: Side) -> Option<Write> {
-        self.poll_write(side)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.poll_timeout()
-    }
-
-    fn outcome(&self) -> Option<Result<(), &StreamEnd>> {
-        self.outcome()
-    }
-
-    fn ended_by(&self) -> Option<Side> {
-        self.ended_by()
     }
 
     fn word(&self) -> &'static str {
