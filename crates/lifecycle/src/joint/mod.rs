@@ -6,6 +6,8 @@
 
 mod ending;
 mod party;
+#[cfg(test)]
+pub(crate) mod rig;
 mod side;
 mod timers;
 

@@ -12,7 +12,7 @@ fn ex_05_the_end_of_stdin_ends_nothing_else() {
     assert_eq!(rig.says(PROCESS, OUTPUT), Take::Deliver);
     assert_eq!(rig.says(CALLER, Kind::Signal(15)), Take::Deliver);
     assert_eq!(rig.reason(), None);
-    assert_eq!(rig.execution.state(), State::Running(Input::Closed));
+    assert_eq!(rig.machine.state(), State::Running(Input::Closed));
 }
 
 #[test]
@@ -105,4 +105,20 @@ fn a_signal_that_a_hop_does_not_know_is_typed_or_refused() {
     ended.says(CALLER, Kind::StdinFin);
     ended.says(CALLER, Kind::Signal(2));
     assert_eq!(ended.reason(), Some(Err(Reason::CapabilityRequired)));
+}
+
+#[test]
+fn the_end_of_stdin_before_the_relay_was_claimed_is_held() {
+    let caller = Hop::acceptor(Orientation::Forward, OURS);
+    let mut rig = Rig::new(caller, Hop::awaited(), Origin::Gateway);
+    rig.says(CALLER, START);
+    rig.says(CALLER, Kind::StdinFin);
+    rig.stalls(PROCESS, true);
+    assert_eq!(rig.said(PROCESS), [], "there is nobody to say it to");
+    assert!(!rig.opens(Capabilities::SESSION), "it has not started yet");
+    rig.step();
+    assert_eq!(rig.said(PROCESS), [Write::FinFrame], "once");
+    rig.says(PROCESS, Kind::Started(true));
+    assert_eq!(rig.said(PROCESS), []);
+    assert_eq!(rig.machine.state(), State::Running(Input::Closed));
 }

@@ -10,7 +10,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn nothing_expires_by_default() {
     let mut rig = Rig::gateway(Explicit, Explicit);
     rig.hears(DOWN, Arrival::FinFrame);
-    assert_eq!(rig.relay.poll_timeout(), None);
+    assert_eq!(rig.machine.poll_timeout(), None);
     rig.passes(SECOND * 1_000_000);
     assert!(rig.is_open());
 }
@@ -19,7 +19,7 @@ fn nothing_expires_by_default() {
 fn pf_21_a_half_closed_silence_is_reaped() {
     let mut rig = half_close_idle();
     rig.hears(DOWN, Arrival::FinFrame);
-    assert_eq!(rig.relay.poll_timeout(), Some(rig.now + LIMIT));
+    assert_eq!(rig.machine.poll_timeout(), Some(rig.now + LIMIT));
     rig.passes(LIMIT);
     let idle = Some((Origin::Gateway, Reason::HalfCloseIdle));
     assert_eq!([told(&rig.said(DOWN)), told(&rig.said(UP))], [idle, idle]);
@@ -55,7 +55,7 @@ fn an_idle_stream_ends_and_any_byte_counts_as_life() {
     rig.passes(SECOND);
     rig.hears(DOWN, Arrival::Data(1));
     rig.passes(SECOND);
-    rig.relay.progressed(UP, rig.now);
+    rig.machine.progressed(UP, rig.now);
     rig.passes(SECOND);
     rig.hears(UP, Arrival::Data(0));
     rig.passes(SECOND);
@@ -79,14 +79,14 @@ fn silence_counts_from_the_opening_of_the_path() {
     rig.stalls(UP, true);
     rig.hears(DOWN, Arrival::Data(1));
     rig.hears(DOWN, Arrival::FinFrame);
-    rig.relay.blocked(UP, rig.now);
-    assert_eq!(rig.relay.poll_timeout(), None);
+    rig.machine.blocked(UP, rig.now);
+    assert_eq!(rig.machine.poll_timeout(), None);
     rig.passes(LIMIT * 10);
     assert!(rig.is_open(), "{:?}", rig.reason());
 
-    rig.relay.opened(UP, Explicit);
+    rig.machine.opened(UP, Explicit);
     rig.step();
-    assert_eq!(rig.relay.poll_timeout(), Some(rig.now + LIMIT));
+    assert_eq!(rig.machine.poll_timeout(), Some(rig.now + LIMIT));
     rig.passes(LIMIT);
     assert_eq!(rig.reason(), Some(Err(Reason::WriteStalled)));
 }
@@ -99,17 +99,17 @@ fn a_reader_that_takes_nothing_ends_the_stream_where_that_is_configured() {
     };
     let mut rig = Rig::limited_gateway(limits, Explicit, Explicit);
     rig.stalls(DOWN, true);
-    rig.relay.blocked(DOWN, rig.now);
+    rig.machine.blocked(DOWN, rig.now);
     rig.passes(SECOND);
-    rig.relay.blocked(DOWN, rig.now);
-    rig.relay.progressed(DOWN, rig.now);
+    rig.machine.blocked(DOWN, rig.now);
+    rig.machine.progressed(DOWN, rig.now);
     rig.passes(SECOND);
     assert!(rig.is_open(), "it took something a second ago");
     rig.passes(SECOND);
     assert_eq!(rig.reason(), Some(Err(Reason::WriteStalled)));
 
     let mut rig = Rig::limited_gateway(limits, Explicit, Explicit);
-    rig.relay.blocked(DOWN, rig.now);
+    rig.machine.blocked(DOWN, rig.now);
     rig.step();
     rig.passes(LIMIT);
     assert!(rig.is_open(), "it took everything");
@@ -118,9 +118,9 @@ fn a_reader_that_takes_nothing_ends_the_stream_where_that_is_configured() {
 #[test]
 fn the_callers_deadline_holds_for_the_streams_whole_life() {
     let mut rig = Rig::client(Explicit);
-    rig.relay.set_deadline(rig.now + LIMIT);
+    rig.machine.set_deadline(rig.now + LIMIT);
     rig.hears(DOWN, Arrival::Data(1));
-    assert_eq!(rig.relay.poll_timeout(), Some(rig.now + LIMIT));
+    assert_eq!(rig.machine.poll_timeout(), Some(rig.now + LIMIT));
     rig.passes(LIMIT);
     assert_eq!(
         told(&rig.said(DOWN)),

@@ -129,7 +129,7 @@ fn a_violator_is_told_its_own_code_and_everybody_else_of_a_peer() {
 #[test]
 fn a_violator_without_trailers_of_ours_is_reset() {
     let mut rig = Rig::supervisor(Explicit);
-    rig.relay
+    rig.machine
         .violate(DOWN, Reason::FrameTooLarge, "65537 bytes");
     rig.step();
     assert!(matches!(rig.said(DOWN)[..], [Write::Reset(_)]));
@@ -146,14 +146,14 @@ fn an_end_keeps_its_path_and_gains_this_hop() {
     let mut rig = Rig::gateway(Explicit, Explicit);
     rig.loses(UP, Rank::Typed, far.clone());
     assert_eq!(rig.said(DOWN), [Write::Status(via_here(far.clone()))]);
-    assert_eq!(rig.relay.outcome(), Some(Err(&far)));
+    assert_eq!(rig.machine.outcome(), Some(Err(&far)));
 }
 
 #[test]
 fn an_abort_overtakes_what_was_not_written_yet() {
     let mut rig = Rig::gateway(Explicit, Explicit);
-    rig.relay.recv(DOWN, Arrival::FinFrame, rig.now);
-    rig.relay.end(
+    rig.machine.recv(DOWN, Arrival::FinFrame, rig.now);
+    rig.machine.end(
         DOWN,
         Rank::Typed,
         end(Origin::Client, Reason::ClientCancelled),
@@ -196,7 +196,7 @@ fn completion_gives_way_to_everything_observed_in_its_own_step() {
         Rank::Transport,
     ] {
         let mut rig = nearly_finished();
-        rig.relay.recv(UP, Arrival::End, rig.now);
+        rig.machine.recv(UP, Arrival::End, rig.now);
         observe(&mut rig, rank);
         rig.step();
         assert_eq!(rig.reason(), Some(Err(reason_of(rank))));
@@ -218,7 +218,7 @@ fn completion_that_was_reported_is_never_overridden() {
         rig.passes(STEP);
         assert_eq!(rig.reason(), Some(Ok(())));
         assert_eq!(rig.said(DOWN), [Write::FinFrame, Write::Ok]);
-        assert_eq!(rig.relay.poll_timeout(), None);
+        assert_eq!(rig.machine.poll_timeout(), None);
     }
 }
 
@@ -288,7 +288,10 @@ fn a_bare_loss_of_a_relay_waits_for_its_word() {
     rig.loses(UP, Rank::Transport, lost(Origin::Supervisor));
     assert_eq!(rig.hears(DOWN, Arrival::Data(1)), Take::Discard);
     assert!(rig.is_open() && rig.said(DOWN).is_empty());
-    assert_eq!(rig.relay.poll_timeout(), Some(rig.now + CLOSE_REASON_GRACE));
+    assert_eq!(
+        rig.machine.poll_timeout(),
+        Some(rig.now + CLOSE_REASON_GRACE)
+    );
     rig.passes(CLOSE_REASON_GRACE / 2);
     rig.loses(UP, Rank::Typed, target_reset());
     assert_eq!(
@@ -308,7 +311,7 @@ fn a_bare_loss_that_nobody_explains_is_one_after_100_ms() {
         rig.loses(side, Rank::Transport, lost(Origin::Peer));
         assert!(rig.is_open());
         rig.passes(CLOSE_REASON_GRACE / 2);
-        assert_eq!(rig.relay.outcome(), Some(Err(&lost(Origin::Supervisor))));
+        assert_eq!(rig.machine.outcome(), Some(Err(&lost(Origin::Supervisor))));
     }
 }
 
@@ -360,13 +363,13 @@ fn nearly_finished() -> Rig {
 /// Makes an ending of each rank observable, on the client's side where it has one.
 fn observe(rig: &mut Rig, rank: Rank) {
     match rank {
-        Rank::Own => rig.relay.close(end(Origin::Gateway, reason_of(rank))),
+        Rank::Own => rig.machine.close(end(Origin::Gateway, reason_of(rank))),
         Rank::Typed | Rank::Transport => {
-            rig.relay
+            rig.machine
                 .end(DOWN, rank, end(Origin::Client, reason_of(rank)));
         }
-        Rank::Violation => rig.relay.violate(DOWN, reason_of(rank), "why"),
-        Rank::Deadline => rig.relay.set_deadline(rig.now),
+        Rank::Violation => rig.machine.violate(DOWN, reason_of(rank), "why"),
+        Rank::Deadline => rig.machine.set_deadline(rig.now),
     }
 }
 

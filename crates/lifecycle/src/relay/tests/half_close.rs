@@ -83,9 +83,9 @@ fn pf_04_nothing_is_finished_while_bytes_wait_for_a_slow_reader() {
 fn pf_04_a_fin_that_was_not_written_is_not_taken() {
     let mut rig = Rig::supervisor(Explicit);
     rig.hears(UP, Arrival::End);
-    rig.relay.recv(DOWN, Arrival::FinFrame, rig.now);
-    rig.relay.flushed(UP);
-    rig.relay.settle(rig.now);
+    rig.machine.recv(DOWN, Arrival::FinFrame, rig.now);
+    rig.machine.flushed(UP);
+    rig.machine.settle(rig.now);
     assert!(rig.is_open());
     rig.step();
     assert_eq!(rig.reason(), Some(Ok(())));
@@ -140,7 +140,7 @@ fn a_fin_waits_until_its_form_is_known() {
     rig.hears(DOWN, Arrival::Data(3));
     rig.hears(DOWN, Arrival::End);
     assert_eq!(rig.said(UP), []);
-    rig.relay.opened(UP, Explicit);
+    rig.machine.opened(UP, Explicit);
     rig.step();
     assert_eq!(rig.said(UP), [Write::FinFrame, Write::EndStream]);
 }
@@ -152,7 +152,7 @@ fn a_fin_that_came_before_the_relay_was_opened_is_passed_on_then() {
     assert_eq!(rig.hears(DOWN, Arrival::Data(3)), Take::Deliver);
     rig.hears(DOWN, Arrival::FinFrame);
     assert_eq!(rig.said(UP), []);
-    rig.relay.opened(UP, Unsupported);
+    rig.machine.opened(UP, Unsupported);
     rig.step();
     assert_eq!(rig.said(UP), [Write::Ok]);
     assert!(rig.is_open());
@@ -168,4 +168,22 @@ fn ok_without_a_frame_is_fin_where_no_frame_was_promised() {
         assert_eq!(rig.said(UP), [Write::EndStream]);
         assert_eq!(rig.reason(), Some(Ok(())));
     }
+}
+
+#[test]
+fn a_half_close_frame_that_was_not_negotiated_is_named() {
+    let mut rig = Rig::gateway(Response, Explicit);
+    rig.hears(DOWN, Arrival::FinFrame);
+    let said = rig.said(DOWN);
+    let [Write::Status(end)] = &said[..] else {
+        panic!("a status, not {said:?}")
+    };
+    assert_eq!(
+        (end.reason, &end.message[..]),
+        (
+            Reason::ProtocolViolation,
+            "protocol violation: a half-close frame, which was not negotiated, is not legal on an \
+             open stream"
+        )
+    );
 }

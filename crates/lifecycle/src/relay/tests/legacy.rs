@@ -32,7 +32,7 @@ fn withholding_from(mut rig: Rig) -> Rig {
 #[test]
 fn a_silent_legacy_client_gets_ok_and_its_target_a_reset() {
     let mut rig = withholding();
-    assert_eq!(rig.relay.poll_timeout(), Some(rig.now + GRACE));
+    assert_eq!(rig.machine.poll_timeout(), Some(rig.now + GRACE));
     rig.passes(GRACE - TICK);
     assert!(rig.is_open());
     rig.passes(TICK);
@@ -62,7 +62,7 @@ fn a_legacy_client_that_still_reads_is_not_silent() {
     let mut rig = withholding_from_a_slow_reader();
     rig.passes(GRACE * 10);
     assert!(rig.is_open(), "it cannot answer what it has not read");
-    rig.relay.progressed(DOWN, rig.now);
+    rig.machine.progressed(DOWN, rig.now);
     rig.stalls(DOWN, false);
     rig.passes(GRACE - TICK);
     assert!(rig.is_open());
@@ -77,7 +77,7 @@ fn a_legacy_client_whose_bytes_wait_for_the_target_is_not_silent() {
     rig.hears(DOWN, Arrival::Data(9));
     rig.passes(GRACE * 10);
     assert!(rig.is_open());
-    assert_eq!(rig.relay.poll_timeout(), None);
+    assert_eq!(rig.machine.poll_timeout(), None);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_target_that_takes_no_more_does_not_spoil_what_it_gave_to_a_legacy_client() 
     rig.loses(UP, Rank::Typed, target_reset());
     assert!(rig.is_open(), "OK comes behind the last byte");
     assert_eq!(rig.hears(DOWN, Arrival::Data(1)), Take::Discard);
-    assert_eq!(rig.relay.poll_timeout(), None);
+    assert_eq!(rig.machine.poll_timeout(), None);
     rig.stalls(DOWN, false);
     assert_eq!(rig.said(DOWN), [Write::Ok]);
     assert_eq!(rig.reason(), Some(Ok(())));

@@ -1,29 +1,21 @@
 //! The relay's rules, named after the cases that taught them.
-//!
-//! A [`Rig`] is the shell in its simplest form: it reports, settles, writes at once what it is told
-//! to write, and keeps it for the test to look at.
 
 mod deadlines;
 mod endings;
 mod half_close;
 mod legacy;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
+use crate::joint::rig;
 use crate::leg::Orientation;
 use crate::limits::CLOSE_REASON_GRACE;
 
 const DOWN: Side = Side::Downstream;
 const UP: Side = Side::Upstream;
 
-/// A side that takes everything at once, until it is told to stall.
-struct Rig {
-    relay: Relay,
-    now: Instant,
-    stalled: [bool; 2],
-    written: [Vec<Write>; 2],
-}
+type Rig = rig::Rig<Relay>;
 
 impl Rig {
     fn new(downstream: Leg, upstream: Leg, origin: Origin) -> Self {
@@ -31,14 +23,8 @@ impl Rig {
     }
 
     fn with(limits: StreamLimits, downstream: Leg, upstream: Leg, origin: Origin) -> Self {
-        let now = Instant::now();
         let hop = HopName::new("here");
-        Self {
-            relay: Relay::new(downstream, upstream, limits, origin, hop, now),
-            now,
-            stalled: [false; 2],
-            written: [vec![], vec![]],
-        }
+        Self::run(|now| Relay::new(downstream, upstream, limits, origin, hop, now))
     }
 
     /// A local socket and the RPC it is carried by.
@@ -66,53 +52,19 @@ impl Rig {
 
     /// One arrival, in a step of its own.
     fn hears(&mut self, side: Side, arrival: Arrival) -> Take {
-        let take = self.relay.recv(side, arrival, self.now);
+        let take = self.machine.recv(side, arrival, self.now);
         self.step();
         take
     }
 
     /// One ending that the neighbour on `side` is to blame for, in a step of its own.
     fn loses(&mut self, side: Side, rank: Rank, end: End) {
-        self.relay.end(side, rank, end);
+        self.machine.end(side, rank, end);
         self.step();
-    }
-
-    /// Settles, and writes what there is to write, until nothing moves.
-    fn step(&mut self) {
-        for _ in 0..3 {
-            self.relay.settle(self.now);
-            for side in Side::BOTH {
-                let writes = std::iter::from_fn(|| self.relay.poll_write(side));
-                self.written[side.index()].extend(writes);
-                if !self.stalled[side.index()] {
-                    self.relay.flushed(side);
-                }
-            }
-        }
-    }
-
-    fn passes(&mut self, time: Duration) {
-        self.now += time;
-        self.step();
-    }
-
-    fn stalls(&mut self, side: Side, stalled: bool) {
-        self.stalled[side.index()] = stalled;
-        self.step();
-    }
-
-    /// What was written towards `side` since this was asked last.
-    fn said(&mut self, side: Side) -> Vec<Write> {
-        std::mem::take(&mut self.written[side.index()])
-    }
-
-    /// How the stream ended, as its reason.
-    fn reason(&self) -> Option<Result<(), Reason>> {
-        Some(self.relay.outcome()?.map_err(|end| end.reason))
     }
 
     fn is_open(&self) -> bool {
-        self.relay.outcome().is_none()
+        self.machine.outcome().is_none()
     }
 }
 
@@ -135,8 +87,5 @@ fn lost(origin: Origin) -> End {
 
 /// The end in a status, and in a reset.
 fn told(writes: &[Write]) -> Option<(Origin, Reason)> {
-    match writes.last()? {
-        Write::Status(end) | Write::Reset(end) => Some((end.origin, end.reason)),
-        Write::FinFrame | Write::EndStream | Write::Ok | Write::Close | Write::Keepalive => None,
-    }
+    rig::told(writes).map(|end| (end.origin, end.reason))
 }
