@@ -220,7 +220,11 @@ impl PipeReceiver {
     pub fn poll_urgent(&mut self, cx: &mut Context<'_>) -> Poll<Item> {
         self.shared.receiver.register(cx.waker());
         let urgent = self.shared.lock().incoming.pop_urgent();
-        urgent.map_or(Poll::Pending, Poll::Ready)
+        let Some(item) = urgent else {
+            return Poll::Pending;
+        };
+        self.shared.tunnel.wake();
+        Poll::Ready(item)
     }
 
     /// As [`PipeReceiver::poll_recv`].

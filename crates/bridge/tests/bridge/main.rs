@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod common;
+mod fin;
 mod one_hop;
 mod silence;
 mod window;

@@ -50,27 +50,38 @@ async fn open(server: &Server) -> (Client, Call) {
     (client, call)
 }
 
+async fn arrives(window: u32, messages: usize, payload: usize) {
+    let content = Content::new((messages * payload) as u64, 5);
+    let target = Target::sink().unwrap();
+    let limits = StreamLimits::default();
+    let server = Server::start(&target, Capabilities::NONE, with_window(window), limits);
+    let (_client, mut call) = open(&server).await;
+    let bytes = content.to_vec();
+    let sent = async {
+        for payload in bytes.chunks(payload) {
+            call.outbox.send(unusual_frame(payload)).await.unwrap();
+        }
+        call.outbox.finish().unwrap();
+    };
+    wait::within(GENEROUS, "room for large messages", sent).await;
+    let upload = target.next().await.until_read_end().await;
+    assert_eq!(
+        (upload.sha256, upload.read_end),
+        (content.sha256(), Some(Ended::Eof))
+    );
+}
+
 #[tokio::test]
-async fn a_message_larger_than_the_window_arrives_whole() {
+async fn messages_larger_than_the_window_arrive_whole() {
     for window in [65_535, 1 << 20] {
-        let content = Content::new(3 * PAYLOAD as u64, 5);
-        let target = Target::sink().unwrap();
-        let limits = StreamLimits::default();
-        let server = Server::start(&target, Capabilities::NONE, with_window(window), limits);
-        let (_client, mut call) = open(&server).await;
-        let bytes = content.to_vec();
-        let sent = async {
-            for payload in bytes.chunks(PAYLOAD) {
-                call.outbox.send(unusual_frame(payload)).await.unwrap();
-            }
-            call.outbox.finish().unwrap();
-        };
-        wait::within(GENEROUS, "room for three messages", sent).await;
-        let upload = target.next().await.until_read_end().await;
-        assert_eq!(
-            (upload.sha256, upload.read_end),
-            (content.sha256(), Some(Ended::Eof))
-        );
+        arrives(window, 3, PAYLOAD).await;
+    }
+}
+
+#[tokio::test]
+async fn messages_that_fill_the_window_arrive_whole() {
+    for payload in PAYLOAD - 4..=PAYLOAD {
+        arrives(1 << 20, 1, payload).await;
     }
 }
 

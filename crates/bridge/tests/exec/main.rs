@@ -2,6 +2,8 @@
 //! with the caller and the runner in the test's own hands.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
+mod foreign;
+mod pipe;
 mod stage;
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! A client, a gateway and a supervisor in one process, with real connections between them.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,8 @@ use tidegate_lifecycle::leg::Orientation;
 use tidegate_lifecycle::limits::StreamLimits;
 use tidegate_lifecycle::relay::Side;
 use tidegate_transport::{
-    Buffered, Connection, Endpoint, Listener, Received, RecvHalf, Server, ServerStream, Shard,
-    Shards, StreamHandler, listen,
+    Buffered, Connection, Endpoint, Listener, Received, RecvHalf, Server, ServerStream, Settings,
+    Shard, Shards, StreamHandler, listen,
 };
 use tidegate_wire::exec::{Dialect, Direction, ExecRequest, First, Item, ItemReader, Start};
 use tidegate_wire::frame::{Frame, FrameLimit, FrameReader, RelayInit};
@@ -47,9 +48,12 @@ pub(crate) fn command(tty: bool) -> Call {
 pub(crate) struct Stage {
     /// What client and gateway agree on.
     agreed: Capabilities,
+    /// Where the gateway listens.
+    pub(crate) address: SocketAddr,
     client: Connection,
     supervisor: Connection,
-    buffered: Arc<Buffered>,
+    /// What everybody here holds.
+    pub(crate) buffered: Arc<Buffered>,
     /// Calls that the gateway has no relay for yet.
     asked: mpsc::Receiver<()>,
     handles: mpsc::Receiver<Handle>,
@@ -73,6 +77,11 @@ struct Gateway {
 
 impl Stage {
     pub(crate) async fn new(agreed: Capabilities) -> Self {
+        Self::with(agreed, Settings::default()).await
+    }
+
+    /// A stage whose gateway serves with `settings`.
+    pub(crate) async fn with(agreed: Capabilities, settings: Settings) -> Self {
         let shards = Shards::new(1).unwrap();
         let buffered = Buffered::new();
         let (asks, asked) = mpsc::channel(16);
@@ -89,11 +98,17 @@ impl Stage {
         });
         let stop = CancellationToken::new();
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        serve(&shards.get(0), listener, gateway, &stop);
+        let address = listener.local_addr().unwrap();
+        let url = format!("http://{address}");
+        let server = Server {
+            settings,
+            ..Server::default()
+        };
+        serve(&shards.get(0), server, listener, gateway, &stop);
         let connect = || async { Endpoint::parse(&url).unwrap().connect().await.unwrap() };
         Self {
             agreed,
+            address,
             client: connect().await,
             supervisor: connect().await,
             buffered,
@@ -182,7 +197,12 @@ impl Stage {
 
 impl StreamHandler for Gateway {
     fn wants(&self, path: &str) -> bool {
-        path == metadata::EXEC_SANDBOX_INTERACTIVE || path == metadata::RELAY_STREAM
+        [
+            metadata::EXEC_SANDBOX,
+            metadata::EXEC_SANDBOX_INTERACTIVE,
+            metadata::RELAY_STREAM,
+        ]
+        .contains(&path)
     }
 
     fn handle(&self, stream: ServerStream) {
@@ -217,11 +237,20 @@ async fn accept(
     buffered: &Arc<Buffered>,
 ) -> (ExecEnd, Execution) {
     let ServerStream {
-        mut recv, respond, ..
+        head,
+        mut recv,
+        respond,
+        ..
     } = stream;
+    let once = head.uri.path() == metadata::EXEC_SANDBOX;
     let mut reader = ItemReader::new(Dialect::Client, Direction::Input, FrameLimit::Legacy);
     let start = loop {
-        match reader.first().unwrap() {
+        let first = if once {
+            reader.request().unwrap().map(First::Start)
+        } else {
+            reader.first().unwrap()
+        };
+        match first {
             Some(First::Start(start)) => break ExecRequest::parse(&start).unwrap().start,
             Some(First::Other) => panic!("no start"),
             None => reader.push(data(&mut recv).await),
@@ -229,8 +258,9 @@ async fn accept(
     };
     let agreed = agreed.intersect(start.capabilities);
     let kind = RpcKind::ExecServer;
-    let pieces = Item::Start(Box::new(start)).pieces();
-    let reader = ExecEnd::reader(kind, pieces, reader);
+    let fin = once.then_some(Item::StdinFin);
+    let said = Item::Start(Box::new(start)).pieces().chain(fin);
+    let reader = ExecEnd::reader(kind, said, reader);
     let end = ExecEnd::accepted(kind, respond, recv, reader, agreed, buffered);
     let caller = Hop::acceptor(Orientation::Forward, agreed);
     (end, execution(caller, Hop::awaited(), Origin::Gateway))
@@ -266,8 +296,14 @@ async fn data(recv: &mut RecvHalf) -> bytes::Bytes {
     data
 }
 
-fn serve(shard: &Shard, listener: Listener, gateway: Arc<Gateway>, stop: &CancellationToken) {
-    let (shard, stop) = (shard.clone(), stop.clone());
+fn serve(
+    shard: &Shard,
+    server: Server,
+    listener: Listener,
+    gateway: Arc<Gateway>,
+    stop: &CancellationToken,
+) {
+    let (shard, stop, server) = (shard.clone(), stop.clone(), Arc::new(server));
     let acceptor = shard.clone();
     acceptor.spawn("accept", async move {
         let mut served = tokio::task::JoinSet::new();
@@ -277,9 +313,9 @@ fn serve(shard: &Shard, listener: Listener, gateway: Arc<Gateway>, stop: &Cancel
                 () = stop.cancelled() => break,
             };
             let (handler, shard, stop) = (Arc::clone(&gateway), shard.clone(), stop.clone());
+            let server = Arc::clone(&server);
             served.spawn(async move {
                 let unary = tonic::service::Routes::default();
-                let server = Arc::new(Server::default());
                 server.serve(io, shard, handler, unary, stop).await;
             });
         }
