@@ -41,6 +41,20 @@ async fn ends_are_said_in_both_directions() {
 }
 
 #[tokio::test]
+async fn the_last_bytes_and_the_end_of_a_request_are_one_frame() {
+    let (mut server, connection) = RawServer::start(h2::server::Builder::new(), same).await;
+    let (mut up, _head) = connection.open(PATH, HeaderMap::new()).unwrap();
+    up.send(payload(b"first")).unwrap();
+    up.finish_with(payload(b"last")).unwrap();
+    let (request, _respond) = server.request().await;
+    let mut body = request.into_body();
+    assert_eq!(soon(body.data()).await.unwrap().unwrap(), "first");
+    assert!(!body.is_end_stream());
+    assert_eq!(soon(body.data()).await.unwrap().unwrap(), "last");
+    assert!(body.is_end_stream(), "no empty frame follows");
+}
+
+#[tokio::test]
 async fn a_response_of_headers_only_ends_at_once() {
     let mut server = TestServer::plain();
     let connection = server.connect().await;

@@ -124,6 +124,9 @@ impl GatewayApi for Constants {
     }
 
     async fn delete_sandbox(&self, _: &Caller, name: &SandboxName) -> Result<Deletion, End> {
+        if name.as_str() == "slow" {
+            std::future::pending::<()>().await;
+        }
         Ok(if name.as_str() == "sb" {
             Deletion::Done
         } else {
@@ -178,10 +181,17 @@ async fn client() -> Client<Routes> {
 
 /// Calls with the bytes of a message; the bytes of the answer's message, or the status.
 async fn raw(path: &str, message: &[u8]) -> Result<Bytes, End> {
-    let request = Request::post(format!("http://gateway{path}"))
+    answer(request(path, message)).await
+}
+
+fn request(path: &str, message: &[u8]) -> Request<Body> {
+    Request::post(format!("http://gateway{path}"))
         .header("content-type", "application/grpc")
         .body(Body::new(Full::new(frame(message))))
-        .unwrap();
+        .unwrap()
+}
+
+async fn answer(request: Request<Body>) -> Result<Bytes, End> {
     let (head, body) = service().await.call(request).await.unwrap().into_parts();
     if head.headers.contains_key("grpc-status") {
         status::parse(&head.headers, Origin::Gateway)?;
@@ -239,6 +249,19 @@ async fn every_method_says_through_the_client_what_the_gateway_said() {
     assert_eq!(
         client.close_session(&name("sb")).await,
         Ok(vec![SessionId::new("x1")])
+    );
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_ends_at_its_callers_deadline() {
+    let mut slow = request("/openshell.v1.OpenShell/DeleteSandbox", b"\x0a\x04slow");
+    let limit = "50m".parse().unwrap();
+    slow.headers_mut().insert("grpc-timeout", limit);
+    let in_time = tokio::time::timeout(Duration::from_secs(30), answer(slow)).await;
+    let end = in_time.expect("an answer").unwrap_err();
+    assert_eq!(
+        (end.origin, end.reason),
+        (Origin::Gateway, Reason::OperationTimeout)
     );
 }
 
