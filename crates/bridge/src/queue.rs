@@ -11,9 +11,9 @@ use tidegate_transport::Buffered;
 /// Data below this is gathered behind data that waits already.
 const TINY: usize = 1024;
 /// How much is gathered in one piece.
-const GATHERED: usize = 16 * 1024;
+pub(crate) const GATHERED: usize = 16 * 1024;
 /// A queue that has grown past this gives its memory back when it runs empty.
-const SPACIOUS: usize = 16;
+pub(crate) const SPACIOUS: usize = 16;
 
 /// A queue of bytes without boundaries. Printed, it tells how many and not which.
 pub struct Queue {

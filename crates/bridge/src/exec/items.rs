@@ -1,24 +1,32 @@
 //! Messages that wait, in order.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use tidegate_transport::Buffered;
 use tidegate_wire::exec::Item;
 
 use crate::cargo::Store;
+use crate::queue::SPACIOUS;
 
-/// A queue that has grown past this gives its memory back when it runs empty.
-const SPACIOUS: usize = 16;
-
-/// A queue of messages, whose payload counts in the process's sum.
-#[derive(Debug)]
+/// A queue of messages, whose payload counts in the process's sum. Printed, it tells how many and
+/// not which.
 pub struct Items {
     items: VecDeque<Item>,
     /// How many of them need not wait for those before them.
     urgent: usize,
     weight: usize,
     total: Arc<Buffered>,
+}
+
+impl fmt::Debug for Items {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Items")
+            .field("count", &self.count())
+            .field("weight", &self.weight)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Items {

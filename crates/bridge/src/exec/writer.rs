@@ -1,6 +1,7 @@
 //! Messages into the bytes of a stream.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -8,16 +9,13 @@ use tidegate_transport::Buffered;
 use tidegate_wire::exec::{Dialect, Item, encode};
 
 use crate::cargo::Writer;
+use crate::queue::{GATHERED, SPACIOUS};
 
 /// A message below this is gathered behind what waits already.
 const SMALL: usize = 512;
-/// How much is gathered in one piece.
-const GATHERED: usize = 16 * 1024;
-/// A queue that has grown past this gives its memory back when it runs empty.
-const SPACIOUS: usize = 16;
 
-/// Bytes of messages that wait, and what of them is payload.
-#[derive(Debug)]
+/// Bytes of messages that wait, and what of them is payload. Printed, it tells how many and not
+/// which.
 pub struct ExecWriter {
     dialect: Dialect,
     segments: VecDeque<Segment>,
@@ -28,11 +26,19 @@ pub struct ExecWriter {
     total: Arc<Buffered>,
 }
 
-#[derive(Debug)]
 struct Segment {
     data: Bytes,
     /// The payload that is taken when the last byte of the segment is.
     weight: usize,
+}
+
+impl fmt::Debug for ExecWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecWriter")
+            .field("len", &self.len)
+            .field("weight", &self.weight)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ExecWriter {
@@ -221,6 +227,18 @@ mod tests {
             prop_assert_eq!((taken, total.get()), (weight, 0));
             prop_assert_eq!(out, items);
         }
+    }
+
+    #[test]
+    fn what_waits_is_counted_and_not_printed() {
+        let secret = Item::Stdin(Bytes::from_static(b"hunter2"));
+        let mut items = crate::exec::Items::new(Buffered::new());
+        crate::cargo::Store::push(&mut items, secret.clone());
+        let mut writer = ExecWriter::new(Dialect::Relay, Buffered::new());
+        writer.push(secret);
+        let printed = format!("{items:?} {writer:?}");
+        assert!(!printed.contains("hunter2"), "{printed}");
+        assert!(printed.contains("weight: 7"), "{printed}");
     }
 
     #[test]
