@@ -58,6 +58,9 @@ async fn a_claim_names_its_session_and_one_that_is_over_is_stale() {
     };
     let stale = supervisor.claim(stale).await.answer.outcome().await;
     is(&stale, Code::FailedPrecondition, "STALE_SESSION");
+    let sentence = "holds no session gone: it is over, and relays belong to its successor, or it never \
+                    was one of this gateway's";
+    assert!(stale.message.contains(sentence), "{stale:?}");
     let unnamed = RelayInit {
         session_id: String::new(),
         ..good.clone()
