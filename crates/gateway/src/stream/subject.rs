@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use tidegate_lifecycle::Target;
-use tidegate_lifecycle::exec::Command;
+use tidegate_lifecycle::exec::{Command, CommandLimits};
 use tidegate_lifecycle::id::SandboxName;
 
 /// How much of a program's name is shown.
 const NAME: usize = 64;
-/// Between TERM and KILL where nobody says, as far as a gateway knows.
-const KILL_GRACE: Duration = Duration::from_secs(2);
 
 /// What a stream is, in tables and as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +58,8 @@ pub(crate) struct Subject {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     name: String,
-    /// How long it may take to end when it is asked to.
+    /// How long it may take to end when it is asked to: the most that is allowed where its caller
+    /// leaves that to the supervisor, whose own length a gateway does not know.
     pub(crate) kill_grace: Duration,
 }
 
@@ -78,9 +77,10 @@ impl Subject {
     pub(crate) fn command(sandbox: SandboxName, command: &Command) -> Self {
         let name = command.argv.first().map_or("", String::as_str);
         let name = name.chars().filter(|c| !c.is_control()).take(NAME);
+        let most = CommandLimits::default().kill_grace;
         let program = Program {
             name: name.collect(),
-            kill_grace: command.kill_grace.unwrap_or(KILL_GRACE),
+            kill_grace: command.kill_grace.unwrap_or(most),
         };
         Self {
             sandbox,
@@ -97,5 +97,26 @@ impl Subject {
     pub(crate) fn label(&self) -> String {
         let name = self.program.as_ref().map(|program| program.name.clone());
         name.unwrap_or_else(|| self.target.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grace_that_only_the_supervisor_knows_is_taken_for_the_longest() {
+        let grace = |kill_grace| {
+            let command = Command {
+                kill_grace,
+                ..Command::default()
+            };
+            let sandbox = SandboxName::parse("build").unwrap();
+            let subject = Subject::command(sandbox, &command);
+            subject.program.unwrap().kill_grace
+        };
+        assert_eq!(grace(None), Duration::from_secs(30));
+        let said = Duration::from_secs(1);
+        assert_eq!(grace(Some(said)), said);
     }
 }
