@@ -52,9 +52,9 @@ impl Drains {
     pub(super) fn discard(&self, runtime: &Handle, pipe: Arc<Pipe>, progress: Arc<Progress>) {
         let drains = self.clone();
         self.spawn(runtime, async move {
-            let held_open = drain(&pipe, &progress).await;
-            pipe.close(held_open);
-            if held_open {
+            let end = drain(&pipe, &progress).await;
+            pipe.close(end != Taken::Finished);
+            if end == Taken::Held {
                 drains.forget_here(&pipe).await;
             }
         });
@@ -82,8 +82,8 @@ impl Drains {
     }
 }
 
-/// Takes everything out of a pipe; says whether somebody still held it in the end.
-async fn drain(pipe: &Pipe, progress: &Progress) -> bool {
+/// Takes everything out of a pipe, up to what is not bytes.
+async fn drain(pipe: &Pipe, progress: &Progress) -> Taken {
     loop {
         let late = async {
             progress.ended().await;
@@ -97,8 +97,7 @@ async fn drain(pipe: &Pipe, progress: &Progress) -> bool {
         };
         match taken {
             Taken::Bytes(_) => {}
-            Taken::Finished => return false,
-            Taken::Held => return true,
+            end @ (Taken::Finished | Taken::Held | Taken::Broken) => return end,
         }
     }
 }

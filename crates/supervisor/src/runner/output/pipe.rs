@@ -29,6 +29,8 @@ pub(super) enum Taken {
     Finished,
     /// The command has ended, what it wrote has been read, and somebody else holds the other end.
     Held,
+    /// It can be read no further, and nobody knows what else there was.
+    Broken,
 }
 
 /// Our end, and how much came out of it.
@@ -54,6 +56,7 @@ struct Count {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Closed {
     pub(super) total: u64,
+    /// Closed to the caller before its end.
     pub(super) held_open: bool,
 }
 
@@ -121,7 +124,7 @@ impl Pipe {
                 match ready!(self.file.poll_read_ready(cx)) {
                     Ok(guard) => ready = Some(guard),
                     // Without a runtime nobody will ever read again.
-                    Err(_) => return Poll::Ready(Taken::Finished),
+                    Err(error) => return Poll::Ready(broken(&error)),
                 }
             }
             match self.read(allowed.most) {
@@ -132,8 +135,9 @@ impl Pipe {
                     None => return Poll::Ready(Taken::Held),
                 },
                 Err(Errno::INTR) => {}
-                // EIO: nobody holds the terminal.
-                Err(_) => return Poll::Ready(Taken::Finished),
+                // Nobody holds the terminal.
+                Err(Errno::IO) if self.is_terminal => return Poll::Ready(Taken::Finished),
+                Err(errno) => return Poll::Ready(broken(&errno.into())),
             }
         }
     }
@@ -146,6 +150,7 @@ impl Pipe {
 
     fn poll_forget(&self, cx: &mut Context<'_>, scrap: &mut [u8]) -> Poll<()> {
         loop {
+            // The caller has been told of this output what there is to tell: any end will do.
             let Ok(mut ready) = ready!(self.file.poll_read_ready(cx)) else {
                 return Poll::Ready(());
             };
@@ -201,4 +206,10 @@ impl Pipe {
     fn lock(&self) -> MutexGuard<'_, Count> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What cannot be read is not over: its caller is told.
+fn broken(error: &std::io::Error) -> Taken {
+    tracing::warn!(%error, "what a command writes cannot be read");
+    Taken::Broken
 }

@@ -73,6 +73,8 @@ impl Source {
                         self.drains.forget(&self.runtime, Arc::clone(&pipe));
                         self.end(pipe.total(), true)
                     }
+                    // Closed before its end, like one that is held: there may be more.
+                    Taken::Broken => self.end(pipe.total(), true),
                 }
             };
             if self.budget.is_cut() && !self.discarding {
@@ -121,5 +123,59 @@ impl Drop for Source {
         if let Some(pipe) = self.pipe.take().filter(|_| !self.discarding) {
             self.drains.forget(&self.runtime, pipe);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use tokio::io::Interest;
+
+    use super::*;
+    use crate::runner::ready::watch_end;
+
+    /// An output with "seen" in it; reading on ends with an error if it `breaks`.
+    async fn read_through(breaks: bool, limit: Option<u64>) -> (Vec<u8>, Summary) {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut writer = ours.try_clone().unwrap();
+        let ours = watch_end(OwnedFd::from(ours), Interest::READABLE).unwrap();
+        let pipe = Arc::new(Pipe::new(Arc::new(ours), false));
+        let drains = Drains::new(1);
+        let progress = Arc::default();
+        let mut source = Source::new(pipe, limit, drains, Handle::current(), progress);
+        theirs.write_all(b"seen").unwrap();
+        let mut bytes = Vec::new();
+        if let Sourced::Bytes(data) = std::future::poll_fn(|cx| source.poll_next(cx)).await {
+            bytes.extend_from_slice(&data);
+        }
+        if breaks {
+            // A peer that goes without having read is an error for who reads.
+            writer.write_all(b"never read").unwrap();
+        }
+        drop(theirs);
+        while let Sourced::Bytes(data) = std::future::poll_fn(|cx| source.poll_next(cx)).await {
+            bytes.extend_from_slice(&data);
+        }
+        (bytes, source.summary())
+    }
+
+    #[tokio::test]
+    async fn an_output_that_cannot_be_read_has_not_come_to_its_end() {
+        let (bytes, summary) = read_through(true, None).await;
+        assert_eq!((&bytes[..], summary.held_open), (&b"seen"[..], true));
+        let (bytes, summary) = read_through(false, None).await;
+        assert_eq!((&bytes[..], summary.held_open), (&b"seen"[..], false));
+    }
+
+    #[tokio::test]
+    async fn nor_has_one_that_is_only_counted() {
+        let (bytes, summary) = read_through(true, Some(2)).await;
+        assert_eq!((&bytes[..], summary.total), (&b"se"[..], 4));
+        assert!(summary.truncated && summary.held_open, "{summary:?}");
+        let (_, summary) = read_through(false, Some(2)).await;
+        assert!(summary.truncated && !summary.held_open, "{summary:?}");
     }
 }

@@ -177,6 +177,10 @@ impl Tree {
         })
     }
 
+    /// Waits for one record; nothing if none will come any more.
+    ///
+    /// An error is the reaper's end as well: ECONNRESET is one that died before it had read all it
+    /// was told. Whatever else it is, [`Self::lost`] kills the reaper, and claims nothing.
     async fn hear(&mut self) -> Option<Said> {
         while self.partial.1 < RECORD {
             let (bytes, filled) = &mut self.partial;
