@@ -86,6 +86,7 @@ impl<'a> Session<'a> {
             leave = speaker.speak(&mut input) => Err(match leave {
                 Leave::Signal(code) => Failure::Stopped(code),
                 Leave::TypedOut => Failure::Ended(OURS),
+                Leave::NoStdin(error) => Failure::io("read stdin", error),
             }),
         };
         // First the terminal, so that everything said about the end can be read.

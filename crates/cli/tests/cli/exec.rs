@@ -297,6 +297,18 @@ async fn ex_13_a_caller_that_is_killed_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn a_stdin_that_cannot_be_read_is_no_end_of_stdin() {
+    let house = House::new().await;
+    let mut command = house.command(&line(&["-i"], &["cat"]));
+    // A folder can be opened, and every read of it fails.
+    command.stdin(std::fs::File::open("/").unwrap());
+    let process = Process::spawn(command).unwrap();
+    assert_eq!(ended(&process, SOON).await.code(), Some(125), "{process}");
+    let said = process.stderr().to_string();
+    assert!(said.contains("cannot read stdin"), "{said}");
+}
+
+#[tokio::test]
 async fn who_does_not_read_any_more_stops_the_producer() {
     let house = House::new().await;
     let (reader, writer) = std::io::pipe().unwrap();

@@ -29,12 +29,14 @@ pub(super) struct Speaker {
 }
 
 /// Why this side ends the session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Leave {
     /// A signal that ends a program with this code.
     Signal(i32),
     /// The escape was typed.
     TypedOut,
+    /// Stdin cannot be read, and its end must not be made up.
+    NoStdin(io::Error),
 }
 
 /// What happened here.
@@ -88,11 +90,11 @@ impl Speaker {
                         return Leave::TypedOut;
                     }
                 }
-                // A stdin that cannot be read has ended.
-                Heard::Typed(_) => {
+                Heard::Typed(Ok(_)) => {
                     self.stdin = None;
                     input.close();
                 }
+                Heard::Typed(Err(error)) => return Leave::NoStdin(error),
             }
         }
     }
