@@ -9,7 +9,7 @@ use tidegate_client::Config;
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::{Cell, Console, Style, Table};
-use crate::settings::{Context, Contexts, client_of};
+use crate::settings::{Context, Contexts, client_of, named_gateways};
 
 /// Remember gateways by name, with what proves who you are there
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,7 @@ fn add(name: String, global: &Global, console: &Console) -> Result<(), Failure> 
         return Err(Failure::settings(sentence, remedy));
     }
     let context = Context {
-        gateway: global.gateway.clone(),
+        gateway: named_gateways(global),
         ca: absolute(global.ca.as_deref())?,
         cert: absolute(global.cert.as_deref())?,
         key: absolute(global.key.as_deref())?,

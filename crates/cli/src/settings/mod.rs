@@ -12,7 +12,7 @@ mod pick;
 pub(crate) use self::file::{Context, Contexts};
 #[cfg(all(unix, feature = "daemons"))]
 pub(crate) use self::pick::overriding_variable;
-pub(crate) use self::pick::{client, client_of, config, gateway_url};
+pub(crate) use self::pick::{client, client_of, config, gateway_url, named_gateways};
 
 /// Where `tidegate dev` listens, and where a gateway is looked for when nobody says anything.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7070";

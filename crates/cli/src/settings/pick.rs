@@ -137,6 +137,11 @@ fn pick(
     })
 }
 
+/// The gateways that the command line names, or else the environment.
+pub(crate) fn named_gateways(global: &Global) -> Vec<String> {
+    gateways(global, &Environment::read()).1
+}
+
 /// The first gateway that is reached without TLS.
 fn plaintext(gateways: &[String]) -> Option<&String> {
     gateways.iter().find(|url| url.starts_with("http://"))

@@ -162,6 +162,20 @@ async fn a_context_stands_for_a_gateway() {
 }
 
 #[tokio::test]
+async fn a_context_has_the_gateway_of_the_environment() {
+    let home = tempfile::tempdir().unwrap();
+    let mut add = tidegate(home.path(), &["context", "add", "work"]);
+    add.env("TIDEGATE_GATEWAY", "http://127.0.0.1:1");
+    let process = Process::spawn(add).unwrap();
+    assert!(ended(&process, SOON).await.success(), "{process}");
+    let list = tidegate(home.path(), &["context", "list"]);
+    let process = Process::spawn(list).unwrap();
+    assert!(ended(&process, SOON).await.success(), "{process}");
+    let listed = process.stdout().to_string();
+    assert!(listed.contains("http://127.0.0.1:1"), "{listed}");
+}
+
+#[tokio::test]
 async fn an_unknown_key_in_the_configuration_is_named() {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("tidegate")).unwrap();
