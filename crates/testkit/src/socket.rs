@@ -196,7 +196,11 @@ impl Socket {
     }
 
     /// Reads at most `buffer.len()` bytes, at least one.
-    pub(crate) async fn read_some(&self, buffer: &mut [u8]) -> Result<usize, Ended> {
+    ///
+    /// # Errors
+    ///
+    /// How reading has ended.
+    pub async fn read_some(&self, buffer: &mut [u8]) -> Result<usize, Ended> {
         if let Some(end) = self.account.0.read_end() {
             return Err(end);
         }

@@ -86,13 +86,15 @@ async fn pf_12_a_reset_connection_takes_no_other_with_it(topology: Topology) {
 
 /// Sends back all that `socket` brings, then FIN.
 async fn return_all(socket: &Socket) {
-    loop {
-        let bytes = socket.read(64 * 1024).await;
-        if bytes.is_empty() {
-            return socket.shutdown_write().unwrap();
+    let mut buffer = vec![0; 64 * 1024];
+    let end = loop {
+        match socket.read_some(&mut buffer).await {
+            Ok(read) => socket.write(&buffer[..read]).await.unwrap(),
+            Err(end) => break end,
         }
-        socket.write(&bytes).await.unwrap();
-    }
+    };
+    assert_eq!(end, Ended::Eof);
+    socket.shutdown_write().unwrap();
 }
 
 async fn pf_13_target_reset_reaches_the_client(topology: Topology) {
