@@ -1,6 +1,6 @@
 //! A process that this one has started and has to reap.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,28 +34,82 @@ impl Ending {
 
 /// The processes that somebody here waits for: nobody else may reap them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Children(Arc<Mutex<HashSet<i32>>>);
+pub(super) struct Children(Arc<Mutex<Family>>);
+
+/// Who there is, and who is about to be.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    pids: HashSet<i32>,
+    births: BTreeSet<u64>,
+    /// The number of the next birth.
+    next: u64,
+}
+
+impl Family {
+    /// Whether somebody here waits for a process.
+    pub(super) fn contains(&self, pid: i32) -> bool {
+        self.pids.contains(&pid)
+    }
+
+    /// The number of the next birth.
+    pub(super) fn now(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether all births are over that had begun before number `then` was the next.
+    pub(super) fn are_over(&self, then: u64) -> bool {
+        self.births.first().is_none_or(|first| *first >= then)
+    }
+}
+
+/// A child that somebody else starts for this process, and whose id is not known yet.
+#[derive(Debug)]
+pub(super) struct Birth {
+    children: Children,
+    number: u64,
+}
+
+impl Birth {
+    /// Takes on the duty to reap the child.
+    pub(super) fn adopt(self, pid: Pid) -> io::Result<Child> {
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        self.children.lock().pids.insert(pid.as_raw_pid());
+        Ok(Child::new(pid, pidfd, self.children.clone()))
+    }
+}
+
+impl Drop for Birth {
+    fn drop(&mut self) {
+        self.children.lock().births.remove(&self.number);
+    }
+}
 
 impl Children {
+    /// Says that somebody else is about to start a child for this process.
+    pub(super) fn expect(&self) -> Birth {
+        let mut family = self.lock();
+        let number = family.next;
+        family.next += 1;
+        family.births.insert(number);
+        Birth {
+            children: self.clone(),
+            number,
+        }
+    }
+
     /// Starts a process and takes on the duty to reap it.
     pub(super) fn spawn(&self, command: &mut std::process::Command) -> io::Result<Child> {
         // Held across the start: a process that ends at once is known before it can be found.
-        let mut pids = self.lock();
+        let mut family = self.lock();
         let pid = Pid::from_child(&command.spawn()?);
-        pids.insert(pid.as_raw_pid());
-        drop(pids);
+        family.pids.insert(pid.as_raw_pid());
+        drop(family);
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok(Child {
-            pid,
-            pidfd,
-            ready: None,
-            reaped: false,
-            children: self.clone(),
-        })
+        Ok(Child::new(pid, pidfd, self.clone()))
     }
 
-    /// The ids of all of them. While the guard lives, none is started.
-    pub(super) fn lock(&self) -> MutexGuard<'_, HashSet<i32>> {
+    /// All of them. While the guard lives, none is started by [`Self::spawn`].
+    pub(super) fn lock(&self) -> MutexGuard<'_, Family> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -73,6 +127,16 @@ pub(super) struct Child {
 }
 
 impl Child {
+    fn new(pid: Pid, pidfd: OwnedFd, children: Children) -> Self {
+        Self {
+            pid,
+            pidfd,
+            ready: None,
+            reaped: false,
+            children,
+        }
+    }
+
     /// Waits for its end, and does not reap it.
     ///
     /// # Cancel safety
@@ -133,7 +197,7 @@ impl Child {
 
     fn forget(&mut self) {
         self.reaped = true;
-        self.children.lock().remove(&self.pid.as_raw_pid());
+        self.children.lock().pids.remove(&self.pid.as_raw_pid());
     }
 }
 

@@ -13,8 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::launch;
-use super::scope::{cgroup, reaper, watcher};
+use nix::sys::signal::{SigSet, Signal};
+use rustix::fs::{Mode, OFlags};
+
+use super::nursery;
+use super::scope::{cgroup, watcher};
 
 /// What stands at the place of a flag when the binary is run as one of the small programs.
 const SIGN: &str = "--tidegate-runner";
@@ -25,10 +28,8 @@ static HAS_DOOR: AtomicBool = AtomicBool::new(false);
 /// One of the small programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Becomes the command.
-    Launcher,
-    /// The root of a command's process tree.
-    Reaper,
+    /// Launchers and reapers are copies of it.
+    Nursery,
     /// Outlives the supervisor and ends what it has left running.
     Watcher,
     /// Tries whether it may enter a cgroup.
@@ -36,12 +37,11 @@ pub(super) enum Role {
 }
 
 impl Role {
-    const ALL: [Self; 4] = [Self::Launcher, Self::Reaper, Self::Watcher, Self::Probe];
+    const ALL: [Self; 3] = [Self::Nursery, Self::Watcher, Self::Probe];
 
     const fn as_str(self) -> &'static str {
         match self {
-            Self::Launcher => "launcher",
-            Self::Reaper => "reaper",
+            Self::Nursery => "nursery",
             Self::Watcher => "watcher",
             Self::Probe => "probe",
         }
@@ -49,8 +49,7 @@ impl Role {
 
     fn play(self, argument: Option<&OsStr>) -> i32 {
         match self {
-            Self::Launcher => launch::program::run(),
-            Self::Reaper => reaper::program::run(),
+            Self::Nursery => nursery::program::run(),
             Self::Watcher => watcher::program::run(argument.map(Path::new)),
             Self::Probe => cgroup::probe::run(),
         }
@@ -89,6 +88,28 @@ fn close_inherited() {
         // The list's own file is closed already. Nothing else has been opened yet.
         let _ = nix::unistd::close(file);
     }
+}
+
+/// Takes the socket that a small program was started with; what it starts itself finds nothing.
+pub(super) fn take_stdin() -> io::Result<OwnedFd> {
+    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())?;
+    rustix::stdio::dup2_stdin(null)?;
+    Ok(socket)
+}
+
+/// Keeps away what makes programs stop.
+pub(super) fn block_endings() -> io::Result<()> {
+    let mut blocked = SigSet::empty();
+    for signal in [
+        Signal::SIGTERM,
+        Signal::SIGINT,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+    ] {
+        blocked.add(signal);
+    }
+    Ok(blocked.thread_block()?)
 }
 
 /// The binary that has the door: the one that was named, or else this process's own.

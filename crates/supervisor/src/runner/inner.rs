@@ -1,7 +1,6 @@
 //! What all commands of a runner share.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use tidegate_lifecycle::exec::KillScope;
@@ -12,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::child::Children;
 use super::config::{RunnerConfig, Scope};
 use super::door;
+use super::nursery::Nursery;
 use super::output::Drains;
 use super::scope::cgroup::Home;
 use super::scope::watcher::Watcher;
@@ -34,8 +34,8 @@ pub(super) enum Means {
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) config: RunnerConfig,
-    pub(super) binary: PathBuf,
     pub(super) means: Means,
+    pub(super) nursery: Nursery,
     pub(super) children: Children,
     pub(super) drains: Drains,
     /// One for each command that may run.
@@ -74,8 +74,8 @@ impl Inner {
             stop: CancellationToken::new(),
             adopts: OnceLock::new(),
             config,
-            binary,
             means,
+            nursery: Nursery::new(binary, children.clone()),
             children,
         })
     }

@@ -11,7 +11,8 @@
 //! | module | what it knows |
 //! |---|---|
 //! | `config`, `error` | how commands are run, and why one is not |
-//! | `door`, `launch` | our own binary as a small program, and how that becomes the command |
+//! | `door`, `attendant` | our own binary as a small program |
+//! | `nursery`, `launch` | where a process comes from, and how it becomes the command |
 //! | `scope` | the tree of a command, and how all of it is made to end |
 //! | `minder`, `kill`, `progress` | one command's life: its time, its signals, its end |
 //! | `streams`, `stdin`, `output`, `terminal` | what it reads and writes |
@@ -21,6 +22,7 @@
 //! when its caller says so, and not because something was dropped or has crashed. Whoever may still
 //! be signalled has not been reaped.
 
+mod attendant;
 mod child;
 mod config;
 mod door;
@@ -31,6 +33,7 @@ mod inner;
 mod kill;
 mod launch;
 mod minder;
+mod nursery;
 mod orphans;
 mod output;
 mod progress;
@@ -123,6 +126,7 @@ impl Runner {
         self.0.minders.close();
         self.0.minders.wait().await;
         self.0.drains.stop().await;
+        self.0.nursery.stop().await;
         if let Means::Cgroups { watcher, .. } = &self.0.means {
             watcher.stop().await;
         }

@@ -5,7 +5,7 @@
 //! asked which ones are dead, and only those are reaped that are nobody's, and that nobody has
 //! reaped within a while.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn reap_all(children: Children) {
         tracing::warn!("orphans are not reaped: the signal of their end cannot be had");
         return;
     };
-    let mut suspects = HashSet::new();
+    let mut suspects = HashMap::new();
     loop {
         if suspects.is_empty() {
             ended.recv().await;
@@ -48,16 +48,23 @@ async fn reap_all(children: Children) {
 }
 
 /// Reaps dead children that were `suspects` before, and returns the others.
-fn reap(children: &Children, suspects: &HashSet<i32>) -> HashSet<i32> {
+///
+/// Each is kept with the number of the birth that was the next when it was found: it may be the
+/// child of one that had begun.
+fn reap(children: &Children, suspects: &HashMap<i32, u64>) -> HashMap<i32, u64> {
     let ours = children.lock();
-    let (orphans, suspects) = dead_children()
-        .filter(|pid| !ours.contains(pid))
-        .partition(|pid| suspects.contains(pid));
-    let orphans: HashSet<i32> = orphans;
-    for orphan in orphans {
-        let _ = waitpid(Pid::from_raw(orphan), WaitOptions::NOHANG);
+    let mut left = HashMap::new();
+    for pid in dead_children().filter(|pid| !ours.contains(*pid)) {
+        match suspects.get(&pid) {
+            Some(found) if ours.are_over(*found) => {
+                let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
+            }
+            found => {
+                left.insert(pid, found.copied().unwrap_or_else(|| ours.now()));
+            }
+        }
     }
-    suspects
+    left
 }
 
 fn dead_children() -> impl Iterator<Item = i32> {

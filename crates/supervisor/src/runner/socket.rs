@@ -8,9 +8,18 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use tokio::net::UnixStream;
 
 /// The most open files in one message.
 pub(super) const MOST_FILES: usize = 4;
+
+/// Makes two ends: ours, and one for a small program, which reads and writes as it likes.
+pub(super) fn pair() -> io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let theirs = theirs.into_std()?;
+    theirs.set_nonblocking(false)?;
+    Ok((ours, theirs.into()))
+}
 
 /// Sends `bytes` and `files` in one message.
 ///

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tidegate_lifecycle::exec::{Command, Output};
 use tokio::net::UnixStream;
+use tokio::net::unix::ReadHalf;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::Instant;
@@ -15,10 +16,12 @@ use super::events::Events;
 use super::inner::{Inner, Means};
 use super::launch::{self, Request};
 use super::minder::{Holder, Minder, Terms};
+use super::nursery;
 use super::output::Source;
 use super::progress::Progress;
 use super::running::{Control, Running};
 use super::scope::{Manner, Step, Tree, cgroup, reaper};
+use super::socket;
 use super::stdin::Stdin;
 use super::streams::Streams;
 
@@ -33,15 +36,17 @@ pub(super) struct Start {
     pub(super) place: OwnedSemaphorePermit,
 }
 
-/// A launcher that waits to be told what to become.
+/// A launcher that was told what to become.
 #[derive(Debug)]
 struct Prepared {
     streams: Streams,
     tree: Tree,
     holder: Holder,
     launcher: UnixStream,
-    request: Request,
-    files: Vec<OwnedFd>,
+    /// Whether it could be told.
+    told: io::Result<()>,
+    /// Where it shall go.
+    workdir: Option<String>,
 }
 
 impl Start {
@@ -49,7 +54,11 @@ impl Start {
     ///
     /// If nobody waits for it any more, it is ended.
     pub(super) async fn run(self, mut tell: oneshot::Sender<Result<Running, StartError>>) {
-        let mut prepared = match self.prepare() {
+        let prepared = match self.prepare().await {
+            Err(error) if nursery::has_died(&error) => self.prepare().await,
+            prepared => prepared,
+        };
+        let mut prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 let _ = tell.send(Err(StartError::own(&error)));
@@ -73,47 +82,46 @@ impl Start {
         minder.run(stop).await;
     }
 
-    /// Everything up to a launcher that listens.
-    fn prepare(&self) -> io::Result<Prepared> {
-        let (streams, theirs) = Streams::open(self.command.terminal)?;
-        let (launcher, its_end) = UnixStream::pair()?;
-        let its_end = its_end.into_std()?;
-        its_end.set_nonblocking(false)?;
-        let mut files = Vec::new();
-        let (tree, holder) = self.plant(its_end.into(), &streams, &mut files)?;
-        files.extend(theirs);
+    /// Everything up to a launcher that was told what to become.
+    async fn prepare(&self) -> io::Result<Prepared> {
+        let (streams, files) = Streams::open(self.command.terminal)?;
+        let (mut launcher, its_end) = socket::pair()?;
+        let request = self.request();
+        let (mut ours, mut said) = launcher.split();
+        let tell = async {
+            let lent: Vec<_> = files.iter().map(|file| file.as_fd()).collect();
+            launch::tell(&mut said, &request, &lent).await
+        };
+        // It is told while it comes to be: what is said waits in the socket.
+        let (told, planted) = tokio::join!(tell, self.plant(its_end, &mut ours, &streams));
+        let (tree, holder) = planted?;
         Ok(Prepared {
-            request: self.request(&tree),
+            workdir: request.workdir,
             streams,
             tree,
             holder,
             launcher,
-            files,
+            told,
         })
     }
 
     /// Starts a launcher in a tree of its own.
-    fn plant(
+    async fn plant(
         &self,
         launcher: OwnedFd,
+        ours: &mut ReadHalf<'_>,
         streams: &Streams,
-        files: &mut Vec<OwnedFd>,
     ) -> io::Result<(Tree, Holder)> {
-        let Inner {
-            children, binary, ..
-        } = &*self.inner;
+        let Inner { means, nursery, .. } = &*self.inner;
         let input = streams.input.file();
         let input: Option<BorrowedFd<'_>> = input.as_ref().map(|file| file.as_fd());
         let input = input.filter(|_| streams.terminal.is_none());
-        match &self.inner.means {
+        match means {
             Means::Cgroups { home, watcher } => {
                 let number = watcher.watch(input)?;
                 let holder = Holder::Watcher(Arc::clone(watcher), number);
-                match cgroup::Tree::start(children, binary, home, launcher) {
-                    Ok((tree, procs)) => {
-                        files.push(procs.into());
-                        Ok((Tree::Cgroup(tree), holder))
-                    }
+                match cgroup::Tree::start(nursery, home, launcher, ours).await {
+                    Ok(tree) => Ok((Tree::Cgroup(tree), holder)),
                     Err(error) => {
                         watcher.release(number);
                         Err(error)
@@ -126,22 +134,19 @@ impl Start {
                     kill_background: self.command.kill_background,
                     input,
                 };
-                let tree = reaper::Tree::start(children, binary, launcher, setup)?;
+                let tree = reaper::Tree::start(nursery, launcher, setup).await?;
                 Ok((Tree::Reaper(tree), Holder::Reaper))
             }
         }
     }
 
     async fn launch(&self, prepared: &mut Prepared) -> Result<(), StartError> {
-        let files: Vec<_> = prepared.files.iter().map(|file| file.as_fd()).collect();
-        let told = launch::tell(&mut prepared.launcher, &prepared.request, &files).await;
-        // Ours would keep the pipes open.
-        prepared.files.clear();
+        let told = std::mem::replace(&mut prepared.told, Ok(()));
         let outcome = match told {
             Ok(()) => launch::outcome(&mut prepared.launcher).await,
             Err(error) => Err(error),
         };
-        let workdir = prepared.request.workdir.as_deref();
+        let workdir = prepared.workdir.as_deref();
         match outcome {
             Ok(Ok(())) => Ok(()),
             Ok(Err(failure)) => Err(StartError::launch(failure, &self.command, workdir)),
@@ -158,7 +163,7 @@ impl Start {
         StartError::own(&unstarted.map_or(error, io::Error::from_raw_os_error))
     }
 
-    fn request(&self, tree: &Tree) -> Request {
+    fn request(&self) -> Request {
         let command = &self.command;
         let config = &self.inner.config;
         Request {
@@ -166,8 +171,7 @@ impl Start {
             environment: super::environment::complete(&config.base_environment, command),
             workdir: command.workdir.clone().or_else(|| config.workdir.clone()),
             terminal: command.terminal.is_some(),
-            cgroup: matches!(tree, Tree::Cgroup(_)),
-            dies_with_parent: matches!(tree, Tree::Reaper(_)),
+            dies_with_parent: matches!(self.inner.means, Means::Reapers),
         }
     }
 

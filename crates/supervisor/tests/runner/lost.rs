@@ -81,10 +81,13 @@ async fn nothing_outlives_a_killed_supervisor() {
                 up.exists() && sleepers("7051") == 2 && sleepers("7052") == 1
             })
             .await;
+            let small = small_programs(supervisor.id());
+            assert!(small.iter().any(|(name, _)| name == "nursery"), "{small:?}");
             supervisor.kill().unwrap();
             supervisor.wait().unwrap();
             eventually(Duration::from_secs(4), "all are gone", || {
                 sleepers("7051") + sleepers("7052") == 0
+                    && small.iter().all(|(_, pid)| !is_small_program(*pid))
             })
             .await;
             assert_eq!(
@@ -110,6 +113,23 @@ async fn nothing_outlives_a_killed_supervisor() {
             .await;
         }
     }
+}
+
+/// The roles and ids of a supervisor's small programs.
+fn small_programs(supervisor: u32) -> Vec<(String, u32)> {
+    let parent = format!("-P{supervisor}");
+    let listed = Program::new("pgrep")
+        .args(["-a", &parent, "-f", "tidegate-runner"])
+        .output();
+    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+    let pid = |line: &str| line.split(' ').next().unwrap().parse().unwrap();
+    let role = |line: &str| line.split(' ').nth(3).unwrap_or_default().to_owned();
+    listed.lines().map(|line| (role(line), pid(line))).collect()
+}
+
+fn is_small_program(pid: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.starts_with(b"tidegate-runner")
 }
 
 /// The watcher cannot be relied on either: whoever starts next looks around.
@@ -179,7 +199,7 @@ async fn a_command_dies_with_its_reaper() {
     let running = runner.start(argv(&["sleep", "7053"])).await.unwrap();
     let parent = format!("-P{}", std::process::id());
     let killed = Program::new("pkill")
-        .args(["-KILL", &parent, "-f", "reaper"])
+        .args(["-KILL", &parent, "-x", "tidegate-reaper"])
         .status();
     assert!(killed.unwrap().success());
     let ran = finish(running).await;

@@ -9,6 +9,7 @@ mod ending;
 mod input;
 mod lost;
 mod many;
+mod nursery;
 mod outputs;
 mod results;
 mod terminal;

@@ -5,7 +5,7 @@ use std::io;
 /// The step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::runner) enum Stage {
-    /// Entering the cgroup.
+    /// Tying its life to that of its reaper.
     Scope,
     /// Entering the working directory.
     Workdir,

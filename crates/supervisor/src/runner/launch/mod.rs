@@ -1,14 +1,14 @@
 //! From a command that was asked for to a program that runs.
 //!
 //! ```text
-//!  supervisor ──Request, open files──▶ launcher ─▶ cgroup, session, terminal, directory, files
+//!  supervisor ──Request, open files──▶ launcher ─▶ session, terminal, directory, files
 //!             ◀──READY or Failure───            ─▶ execve
 //!             ◀──end of the socket──
 //! ```
 //!
-//! The launcher is a process of its own rather than what runs between fork and exec in the
-//! supervisor: there, with threads and half of the memory of a large process, hardly anything is
-//! allowed. It can look around, and say exactly what is missing.
+//! The launcher is a process of its own (see [`nursery`](super::nursery)) rather than what runs
+//! between fork and exec in the supervisor: there, with threads and half of the memory of a large
+//! process, hardly anything is allowed. It can look around, and say exactly what is missing.
 
 mod failure;
 pub(super) mod program;
@@ -16,10 +16,11 @@ mod request;
 mod resolve;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::net::unix::WriteHalf;
 
 pub(super) use self::failure::{Failure, Stage};
 pub(super) use self::request::Request;
@@ -30,13 +31,13 @@ const READY: u8 = b'R';
 
 /// Tells a launcher what to become.
 pub(super) async fn tell(
-    launcher: &mut UnixStream,
+    launcher: &mut WriteHalf<'_>,
     request: &Request,
     files: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     let body = request.encode();
     let len = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    super::socket::send(launcher.as_fd(), &len.to_le_bytes(), files)?;
+    super::socket::send(launcher.as_ref(), &len.to_le_bytes(), files)?;
     launcher.write_all(&body).await
 }
 

@@ -19,8 +19,8 @@ use super::resolve::{DEFAULT_PATH, explain, resolve};
 const UNTOLD: i32 = 126;
 
 /// Becomes the command; returns only if that is not possible.
-pub(in crate::runner) fn run() -> i32 {
-    let Ok((mut socket, request, files)) = listen() else {
+pub(in crate::runner) fn run(mut socket: UnixStream) -> i32 {
+    let Ok((request, files)) = listen(&mut socket) else {
         return UNTOLD;
     };
     let failure = match become_it(&mut socket, &request, files) {
@@ -32,16 +32,13 @@ pub(in crate::runner) fn run() -> i32 {
     UNTOLD
 }
 
-fn listen() -> io::Result<(UnixStream, Request, Vec<OwnedFd>)> {
-    // Kept away from the standard streams, and closed by `execve`.
-    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+fn listen(socket: &mut UnixStream) -> io::Result<(Request, Vec<OwnedFd>)> {
     let mut len = [0; 4];
-    let (received, files) = crate::runner::socket::receive(&socket, &mut len)?;
-    let mut socket = UnixStream::from(socket);
+    let (received, files) = crate::runner::socket::receive(&*socket, &mut len)?;
     socket.read_exact(&mut len[received..])?;
     let mut body = vec![0; u32::from_le_bytes(len) as usize];
     socket.read_exact(&mut body)?;
-    Ok((socket, Request::decode(&body)?, files))
+    Ok((Request::decode(&body)?, files))
 }
 
 fn become_it(
@@ -53,9 +50,6 @@ fn become_it(
     if request.dies_with_parent {
         let kill = Some(rustix::process::Signal::KILL);
         set_parent_process_death_signal(kill).map_err(Failure::at(Stage::Scope))?;
-    }
-    if request.cgroup {
-        enter(files.next()).map_err(Failure::at(Stage::Scope))?;
     }
     setsid().map_err(Failure::at(Stage::Setup))?;
     let setup = if request.terminal {
@@ -70,12 +64,6 @@ fn become_it(
         chdir(workdir).map_err(Failure::at(Stage::Workdir))?;
     }
     execute(socket, request)
-}
-
-fn enter(procs: Option<OwnedFd>) -> io::Result<()> {
-    let procs = procs.ok_or(io::ErrorKind::InvalidInput)?;
-    rustix::io::write(procs, b"0")?;
-    Ok(())
 }
 
 fn take_terminal(files: &mut dyn Iterator<Item = OwnedFd>) -> io::Result<()> {

@@ -11,10 +11,8 @@ pub(in crate::runner) struct Request {
     pub(in crate::runner) environment: Vec<String>,
     /// Where it starts.
     pub(in crate::runner) workdir: Option<String>,
-    /// The last file is a terminal for all three standard streams; else there are three pipes.
+    /// The one file is a terminal for all three standard streams; else there are three pipes.
     pub(in crate::runner) terminal: bool,
-    /// The first file is the `cgroup.procs` to enter.
-    pub(in crate::runner) cgroup: bool,
     /// The command dies with the process that starts it.
     pub(in crate::runner) dies_with_parent: bool,
 }
@@ -22,7 +20,7 @@ pub(in crate::runner) struct Request {
 impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(4096);
-        let flags = [self.terminal, self.cgroup, self.dies_with_parent];
+        let flags = [self.terminal, self.dies_with_parent];
         bytes.extend(flags.map(u8::from));
         put_all(&mut bytes, &self.argv);
         put_all(&mut bytes, &self.environment);
@@ -32,13 +30,12 @@ impl Request {
 
     pub(super) fn decode(bytes: &[u8]) -> io::Result<Self> {
         let mut input = Input(bytes);
-        let [terminal, cgroup, dies_with_parent] = input.take()?;
+        let [terminal, dies_with_parent] = input.take()?;
         Ok(Self {
             argv: input.texts()?,
             environment: input.texts()?,
             workdir: input.texts()?.pop(),
             terminal: terminal != 0,
-            cgroup: cgroup != 0,
             dies_with_parent: dies_with_parent != 0,
         })
     }
@@ -100,7 +97,6 @@ mod tests {
             environment: vec!["A=b=c".to_owned()],
             workdir: Some("/tmp".to_owned()),
             terminal: true,
-            cgroup: false,
             dies_with_parent: true,
         };
         let bytes = request.encode();

@@ -29,6 +29,11 @@ impl Group {
         Self(path)
     }
 
+    /// The cgroup itself, to be born in.
+    pub(super) fn open(&self) -> io::Result<File> {
+        File::open(&self.0)
+    }
+
     /// The file through which a process enters.
     pub(super) fn procs(&self) -> io::Result<File> {
         File::options()

@@ -12,22 +12,20 @@ mod home;
 mod mount;
 pub(in crate::runner) mod probe;
 
-use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use rustix::process::Signal;
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, Interest};
 use tokio::time::{Instant, sleep_until};
 
 use self::group::Group;
 pub(in crate::runner) use self::home::{Home, end_abandoned};
 use super::{AFTER_KILL, Manner, Step};
-use crate::runner::child::{Child, Children};
-use crate::runner::door::{self, Role};
+use crate::runner::child::Child;
+use crate::runner::nursery::{Kind, Nursery};
 use crate::runner::ready;
 
 /// The members of a cgroup.
@@ -56,30 +54,34 @@ enum Phase {
 }
 
 impl Tree {
-    /// Starts a launcher that listens on `launcher`. It has to enter what the returned file is.
-    pub(in crate::runner) fn start(
-        children: &Children,
-        binary: &Path,
+    /// Starts a launcher that listens on `launcher`, the other end of `ours`.
+    pub(in crate::runner) async fn start(
+        nursery: &Nursery,
         home: &Arc<Home>,
         launcher: OwnedFd,
-    ) -> io::Result<(Self, File)> {
+        ours: &mut (impl AsyncRead + Unpin),
+    ) -> io::Result<Self> {
         let group = home.create_exec()?;
-        let started = (|| {
-            let procs = group.procs()?;
+        let started = async {
             let events = ready::watch(group.events()?.into(), Interest::PRIORITY)?;
-            let mut command = door::command(binary, Role::Launcher, None, launcher);
-            Ok((children.spawn(&mut command)?, events, procs))
-        })();
-        let (child, events, procs) = started.inspect_err(|_: &io::Error| group.remove())?;
-        let tree = Self {
-            child,
-            group,
-            events,
-            home: Arc::clone(home),
-            ended: false,
-            phase: Phase::Running,
+            let place = group.open()?;
+            let child = nursery.bear(Kind::Launcher, launcher, Some(place.as_fd()), ours);
+            Ok((child.await?, events))
         };
-        Ok((tree, procs))
+        match started.await {
+            Ok((child, events)) => Ok(Self {
+                child,
+                group,
+                events,
+                home: Arc::clone(home),
+                ended: false,
+                phase: Phase::Running,
+            }),
+            Err(error) => {
+                group.remove();
+                Err(error)
+            }
+        }
     }
 
     pub(super) async fn next(&mut self) -> Step {

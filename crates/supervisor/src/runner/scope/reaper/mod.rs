@@ -14,7 +14,6 @@ mod scan;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -24,8 +23,8 @@ use tokio::time::Instant;
 
 use self::record::{RECORD, Said, Told};
 use super::{AFTER_KILL, Manner, Step};
-use crate::runner::child::{Child, Children, Ending};
-use crate::runner::door::{self, Role};
+use crate::runner::child::{Child, Ending};
+use crate::runner::nursery::{Kind, Nursery};
 
 /// How much longer than it may the reaper may take.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -57,18 +56,13 @@ pub(in crate::runner) struct Tree {
 
 impl Tree {
     /// Starts a reaper, and a launcher under it that listens on `launcher`.
-    pub(in crate::runner) fn start(
-        children: &Children,
-        binary: &Path,
+    pub(in crate::runner) async fn start(
+        nursery: &Nursery,
         launcher: OwnedFd,
         setup: Setup<'_>,
     ) -> io::Result<Self> {
-        let (ours, theirs) = UnixStream::pair()?;
-        let theirs = theirs.into_std()?;
-        theirs.set_nonblocking(false)?;
-        let mut command = door::command(binary, Role::Reaper, None, theirs.into());
-        let reaper = children.spawn(&mut command)?;
-        drop(command);
+        let (mut ours, theirs) = crate::runner::socket::pair()?;
+        let reaper = nursery.bear(Kind::Reaper, theirs, None, &mut ours).await?;
         let told = Told::Setup {
             manner: setup.manner,
             kill_background: setup.kill_background,

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal as Blocked};
@@ -16,18 +15,21 @@ use rustix::process::{
     set_child_subreaper, setsid, wait,
 };
 
+use rustix::thread::set_name;
+
 use super::record::{RECORD, Said, Told};
 use super::scan::{Process, descendants};
 use crate::runner::child::Ending;
-use crate::runner::door::{self, Role};
+use crate::runner::launch;
+use crate::runner::nursery::{Forked, Parent, fork};
 use crate::runner::scope::{AFTER_KILL, Manner};
 
 /// Between two searches for processes that have escaped the last one.
 const SEARCH_AGAIN: Duration = Duration::from_millis(10);
 
 /// Runs until the tree has ended or is left alone.
-pub(in crate::runner) fn run() -> i32 {
-    match Reaper::begin() {
+pub(in crate::runner) fn run(control: UnixStream) -> i32 {
+    match Reaper::begin(control) {
         Ok(mut reaper) => reaper.run(),
         Err(_) => 1,
     }
@@ -60,19 +62,12 @@ struct Reaper {
 }
 
 impl Reaper {
-    fn begin() -> io::Result<Self> {
-        let signals = block_signals()?;
+    fn begin(mut control: UnixStream) -> io::Result<Self> {
+        set_name(c"tidegate-reaper")?;
+        let signals = watch_children()?;
         // Away from the supervisor's group and terminal: what is sent there is not meant for us.
         setsid()?;
         set_child_subreaper(Some(getpid()))?;
-        let mut control =
-            UnixStream::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?);
-        let null = rustix::fs::open(
-            "/dev/null",
-            rustix::fs::OFlags::RDWR,
-            rustix::fs::Mode::empty(),
-        )?;
-        rustix::stdio::dup2_stdin(null)?;
         let mut bytes = [0; RECORD];
         let (received, files) = crate::runner::socket::receive(&control, &mut bytes)?;
         control.read_exact(&mut bytes[received..])?;
@@ -98,21 +93,22 @@ impl Reaper {
             input: files.next(),
             phase: Phase::Watching,
         };
-        reaper.spawn(launcher)?;
+        reaper.spawn(launcher.into())?;
         Ok(reaper)
     }
 
-    fn spawn(&mut self, launcher: OwnedFd) -> io::Result<()> {
-        let binary = Path::new("/proc/self/exe");
-        match door::command(binary, Role::Launcher, None, launcher).spawn() {
-            Ok(child) => {
-                self.command = Some(Pid::from_child(&child));
+    /// Makes a launcher. What is ours and open it has as well, until it becomes the command.
+    fn spawn(&mut self, launcher: UnixStream) -> io::Result<()> {
+        match fork(Parent::This) {
+            Ok(Forked::Child) => std::process::exit(launch::program::run(launcher)),
+            Ok(Forked::Parent(id)) => {
+                self.command = Pid::from_raw(id);
                 self.group = self.command;
                 Ok(())
             }
             Err(error) => {
-                self.say(Said::SpawnFailed(error.raw_os_error().unwrap_or_default()));
-                Err(error)
+                self.say(Said::SpawnFailed(error.raw_os_error()));
+                Err(error.into())
             }
         }
     }
@@ -295,21 +291,11 @@ fn ending(status: WaitStatus) -> Ending {
     )
 }
 
-/// Blocks what ends programs, and the news of a child's end, which come through a file.
-fn block_signals() -> io::Result<SignalFd> {
-    let mut blocked = SigSet::empty();
-    for signal in [
-        Blocked::SIGTERM,
-        Blocked::SIGINT,
-        Blocked::SIGHUP,
-        Blocked::SIGQUIT,
-    ] {
-        blocked.add(signal);
-    }
+/// Has the news of a child's end come through a file.
+fn watch_children() -> io::Result<SignalFd> {
     let mut children = SigSet::empty();
     children.add(Blocked::SIGCHLD);
-    blocked.add(Blocked::SIGCHLD);
-    blocked.thread_block()?;
+    children.thread_block()?;
     Ok(SignalFd::with_flags(
         &children,
         SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC,

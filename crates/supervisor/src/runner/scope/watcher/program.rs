@@ -5,16 +5,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use nix::sys::signal::{SigSet, Signal};
 use rustix::process::setsid;
 
+use crate::runner::door;
 use crate::runner::scope::cgroup::end_abandoned;
 
 /// Runs until the supervisor is gone and its commands with it.
 pub(in crate::runner) fn run(home: Option<&Path>) -> i32 {
     let Some(home) = home else { return 2 };
     // What makes the supervisor stop must not reach its watcher first.
-    let detached = block_signals().and_then(|()| Ok(setsid()?));
+    let detached = door::block_endings().and_then(|()| Ok(setsid()?));
     if detached.is_err() {
         return 1;
     }
@@ -42,17 +42,4 @@ fn hold_inputs() -> HashMap<u64, Vec<OwnedFd>> {
             Err(_) => return held,
         }
     }
-}
-
-fn block_signals() -> io::Result<()> {
-    let mut blocked = SigSet::empty();
-    for signal in [
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-    ] {
-        blocked.add(signal);
-    }
-    Ok(blocked.thread_block()?)
 }
