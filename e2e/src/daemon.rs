@@ -9,6 +9,8 @@ use tidegate_testkit::probe::{self, Metrics};
 use tidegate_testkit::process::{Process, binary};
 use tidegate_testkit::wait;
 
+use crate::Options;
+
 /// A daemon of ours that runs, or has run.
 #[derive(Debug)]
 pub struct Daemon {
@@ -19,9 +21,9 @@ pub struct Daemon {
 impl Daemon {
     /// Starts the program `name` with the configuration at `config` and waits until it serves its
     /// admin address.
-    pub(crate) async fn start(name: &str, config: &Path, one_cpu: bool) -> Self {
+    pub(crate) async fn start(name: &str, config: &Path, options: &Options) -> Self {
         let program = binary(name).unwrap_or_else(|error| panic!("{error}"));
-        let mut command = if one_cpu {
+        let mut command = if options.one_cpu {
             let mut command = Command::new("taskset");
             command.args(["-c", "0"]).arg(program);
             command
@@ -31,7 +33,7 @@ impl Daemon {
         command
             .arg("--config")
             .arg(config)
-            .arg("-v")
+            .arg(if options.log_everything { "-vv" } else { "-v" })
             .stdin(Stdio::null())
             // What the developer has set must not decide how a test ends.
             .env_remove("RUST_LOG")

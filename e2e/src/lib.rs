@@ -16,6 +16,7 @@
 //! | [`forward`] | a local port that leads to a target, through the command line or the SDK |
 //! | [`raw`] | clients and supervisors that do as they are told, frame by frame |
 //! | [`command`] | the command line, run to its end |
+//! | [`journal`] | what programs log, and what they must not |
 //! | [`measure`] | round trips and rates |
 //! | [`balancer`] | nginx and HAProxy before the gateway |
 //! | [`tools`] | other people's programs, started and asked |
@@ -28,7 +29,7 @@ pub mod command;
 mod credentials;
 mod daemon;
 pub mod forward;
-mod journal;
+pub mod journal;
 pub mod measure;
 pub mod options;
 pub mod raw;

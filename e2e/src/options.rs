@@ -16,6 +16,7 @@ pub struct Options {
     pub(crate) supervisor_proxy: bool,
     pub(crate) no_supervisor: bool,
     pub(crate) one_cpu: bool,
+    pub(crate) log_everything: bool,
     pub(crate) commands: bool,
     pub(crate) foreign_hops: bool,
     pub(crate) via: Option<Via>,
@@ -68,6 +69,12 @@ impl Options {
     /// Lets gateways and supervisor run on one CPU.
     pub fn one_cpu(mut self) -> Self {
         self.one_cpu = true;
+        self
+    }
+
+    /// Lets gateways and supervisor log all that they can.
+    pub fn log_everything(mut self) -> Self {
+        self.log_everything = true;
         self
     }
 

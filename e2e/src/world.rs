@@ -223,7 +223,7 @@ impl World {
             credentials.configure_supervisor(&mut table);
         }
         let config = self.write(name, &table);
-        Daemon::start("tidegate-supervisor", &config, self.options.one_cpu).await
+        Daemon::start("tidegate-supervisor", &config, &self.options).await
     }
 
     /// Takes the supervisor out of the world, to signal it or to let it go.
@@ -256,7 +256,7 @@ impl World {
     /// Starts the gateway that clients talk to again, at the same address.
     pub async fn restart_gateway(&mut self) {
         let config = self.entry().config.clone();
-        let daemon = Daemon::start("tidegate-gateway", &config, self.options.one_cpu).await;
+        let daemon = Daemon::start("tidegate-gateway", &config, &self.options).await;
         let entry = self.gateways.last_mut().expect("there is a gateway");
         let before = std::mem::replace(&mut entry.daemon, daemon);
         self.ended.push(before.into_process());
@@ -428,7 +428,7 @@ impl World {
         }
         let name = format!("gateway-{index}");
         let config = self.write(&name, &table);
-        let daemon = Daemon::start("tidegate-gateway", &config, self.options.one_cpu).await;
+        let daemon = Daemon::start("tidegate-gateway", &config, &self.options).await;
         let address = daemon.process().address_after(": listening on ").await;
         // From here on it is where its clients have learnt that it is.
         table.insert("listen".to_owned(), address.to_string().into());

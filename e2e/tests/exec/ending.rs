@@ -83,7 +83,10 @@ async fn ex_15_leaving_the_group_is_no_way_out(topology: Topology) {
             let daemon = format!(
                 "setsid sleep {away} & (trap '' HUP; setsid sh -c 'sleep {away}; :' &) ; sleep {stays}"
             );
-            let mut exec = start(&client, script(&daemon)).await;
+            let mut command = script(&daemon);
+            // Those that left the group end when its grace is over.
+            command.kill_grace = (round > 0).then_some(Duration::from_millis(100));
+            let mut exec = start(&client, command).await;
             until_sleepers(&away, 2, MOMENT).await;
             until_sleepers(&stays, 1, MOMENT).await;
             exec.cancel();

@@ -6,7 +6,7 @@ use tidegate_e2e::raw::Client;
 use tidegate_e2e::{Options, SANDBOX, Topology, World, every_topology};
 use tidegate_testkit::messages::Empty;
 use tidegate_testkit::outcome::Outcome;
-use tidegate_testkit::raw_h2::{Inbox, Outbox, Received};
+use tidegate_testkit::raw_h2::{self, Inbox, Outbox, Received};
 use tidegate_testkit::wait::within;
 use tonic::Code;
 
@@ -103,16 +103,29 @@ struct Answer {
     outcome: Option<Outcome>,
 }
 
+/// Asks for a command and waits for nothing.
+async fn ask(client: &Client, capabilities: &[&str], script: &str) -> raw_h2::Call {
+    let mut call = client.call(INTERACTIVE).await;
+    let request = Request {
+        sandbox: SANDBOX.to_owned(),
+        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        capabilities: capabilities.iter().map(|&it| it.to_owned()).collect(),
+    };
+    let said = Some(Said::Start(request));
+    call.outbox.message(&Input { said }).await.unwrap();
+    call
+}
+
+/// The status of a call for a command that does not run.
+pub(crate) async fn refusal(client: &Client, script: &str) -> Outcome {
+    let call = ask(client, &[], script).await;
+    let headers = within(MOMENT, "a status", call.response.headers()).await;
+    Outcome::from_headers(&headers.unwrap().1).expect("it does not run")
+}
+
 impl Call {
     async fn start(client: &Client, capabilities: &[&str], script: &str) -> Self {
-        let mut call = client.call(INTERACTIVE).await;
-        let request = Request {
-            sandbox: SANDBOX.to_owned(),
-            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
-            capabilities: capabilities.iter().map(|&it| it.to_owned()).collect(),
-        };
-        let said = Some(Said::Start(request));
-        call.outbox.message(&Input { said }).await.unwrap();
+        let call = ask(client, capabilities, script).await;
         let headers = within(MOMENT, "headers", call.response.headers()).await;
         Self {
             outbox: call.outbox,

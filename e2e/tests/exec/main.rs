@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+mod balanced;
+mod conversation;
 mod ending;
 mod legacy;
+mod logs;
 mod lost;
 mod output;
 mod results;
@@ -11,6 +14,7 @@ mod screen;
 mod session;
 mod stdin;
 mod terminal;
+mod unstarted;
 
 use std::fs;
 use std::process::Command as Process;

@@ -49,12 +49,17 @@ impl Screen {
 
     /// Waits until the screen shows `text`, and returns all of it.
     async fn shows(&self, text: &str) -> String {
+        self.becomes(text, |seen| seen.contains(text)).await
+    }
+
+    /// Waits until the screen is as `wanted` says, and returns all of it.
+    async fn becomes(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let mut seen = String::new();
         let shown = wait::until_async(MOMENT, async || {
             seen = run(self.tmux(&["capture-pane", "-p", "-t", "it"])).await;
-            seen.contains(text)
+            wanted(&seen)
         });
-        assert!(shown.await.is_ok(), "no {text:?} on the screen:\n{seen}");
+        assert!(shown.await.is_ok(), "no {what:?} on the screen:\n{seen}");
         seen
     }
 }
@@ -122,5 +127,44 @@ async fn a_pager_and_an_editor() {
     drop(screen);
     let text = std::fs::read_to_string(&numbers).unwrap();
     assert!(text.starts_with("written over there\nline 1\n"));
+    world.settle().await;
+}
+
+/// A program that paints its screen again and again, and takes keys and other sizes meanwhile.
+#[tokio::test]
+async fn a_view_that_moves() {
+    let world = World::start(Topology::PLAINTEXT, options()).await;
+    let watched = world.supervisor().process().id().to_string();
+    let screen = Screen::open(&world, &["top", "-d", "0.3", "-p", &watched]).await;
+    let listed = |seen: &str| {
+        let mut rows = seen.lines().map(str::split_whitespace);
+        rows.any(|mut words| words.next() == Some(&watched))
+    };
+    let seen = screen.becomes("the process", &listed).await;
+    assert!(seen.starts_with("top - "), "{seen}");
+    assert!(seen.contains("Tasks:   1 total"), "{seen}");
+    assert!(seen.contains("PID USER"), "{seen}");
+    // The clock in its first line goes on.
+    let clock = seen.lines().next().unwrap();
+    let moved = |seen: &str| seen.starts_with("top - ") && !seen.starts_with(clock);
+    screen.becomes("a later time", moved).await;
+
+    screen.keys(&["h"]).await;
+    let seen = screen.shows("Help for Interactive Commands").await;
+    assert!(!listed(&seen), "{seen}");
+    screen.keys(&["q"]).await;
+    screen.becomes("the process again", &listed).await;
+
+    // Whole command lines, for which there is room only on a wider screen.
+    screen.keys(&["c"]).await;
+    let seen = screen
+        .becomes("its path", |seen| listed(seen) && seen.contains(" /"))
+        .await;
+    assert!(!seen.contains("--config"), "{seen}");
+    run(screen.tmux(&["resize-window", "-t", "it", "-x", "220", "-y", "40"])).await;
+    screen.shows("--config").await;
+    screen.keys(&["q"]).await;
+    screen.shows("[code 0]").await;
+    drop(screen);
     world.settle().await;
 }

@@ -9,7 +9,7 @@ use crate::{node, python};
 
 /// gRPC's C core and grpc-js get status and reason of a refusal, and half-close as without a proxy.
 async fn clients_are_told_what_happened(kind: Kind) {
-    let options = Options::new().gateway("restart_grace", "0s");
+    let options = Options::new().gateway("restart_grace", "0s").commands();
     let balanced = Balanced::start(kind, options).await;
     let access = &balanced.access;
     let nobody = Target::silent().unwrap().address();
@@ -23,6 +23,17 @@ async fn clients_are_told_what_happened(kind: Kind) {
     let first = Target::finish_first(Content::new(1 << 20, 1)).unwrap();
     node::check(access, "targetFirst", first.address()).await;
     node::check(access, "cancel", echo.address()).await;
+    // Each waits for headers before it says anything.
+    for name in ["echo", "missingFin"] {
+        node::check(access, name, echo.address()).await;
+    }
+    // A command's end comes while its stdin is open, or on its way.
+    for name in ["conversation", "openStdin", "unreadStdin", "cancel"] {
+        node::command(access, name).await;
+    }
+    for release in ["0.0.113", "0.1.5"] {
+        python::check(release, access, "commands", nobody).await;
+    }
     balanced.settle().await;
 }
 

@@ -10,9 +10,13 @@ mod python;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tidegate_e2e::forward::Access;
 use tidegate_e2e::{Options, Topology, World};
+
+/// How long a tree of processes may live on when its command has to end.
+const GONE: Duration = Duration::from_secs(5);
 
 /// The usual programs, and a gateway that knows from its first moment which sandboxes there are.
 async fn world(topology: Topology) -> World {
@@ -26,7 +30,7 @@ fn beside(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// What both scripts are told: `ADDRESS TARGET [CA [CERT KEY]]`.
+/// What all scripts are told: `ADDRESS TARGET [CA [CERT KEY]]`.
 fn arguments(access: &Access, target: SocketAddr) -> Vec<OsString> {
     let (_, address) = access.gateways[0].split_once("://").unwrap();
     let files = [&access.ca, &access.cert, &access.key];

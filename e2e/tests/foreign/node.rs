@@ -6,22 +6,41 @@ use std::process::Command;
 
 use tidegate_e2e::forward::Access;
 use tidegate_e2e::tools::{client, run};
-use tidegate_e2e::{Topology, every_topology};
+use tidegate_e2e::{Options, Topology, World, every_topology};
 use tidegate_testkit::content::Content;
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
 use tidegate_testkit::wait::GENEROUS;
 
-use crate::{arguments, beside, world};
+use crate::{GONE, arguments, beside, world};
 
 /// Runs the check `name` of `streams.mjs`.
 pub(crate) async fn check(access: &Access, name: &str, target: SocketAddr) {
+    finish(node("streams.mjs", access, name, target), name).await;
+}
+
+/// Runs the check `name` of `commands.mjs`, which fails if a command has left the file `done`.
+pub(crate) async fn command(access: &Access, name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let nobody = ([127, 0, 0, 1], 9).into();
+    let mut node = node("commands.mjs", access, name, nobody);
+    let done = folder.path().join("done");
+    node.env("DONE", &done);
+    finish(node, name).await;
+    assert!(!done.exists(), "{name}");
+}
+
+fn node(script: &str, access: &Access, name: &str, target: SocketAddr) -> Command {
     let mut node = Command::new("node");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     node.env("PROTO", root.join("proto"));
     node.env("NODE_MODULES", client("node").join("node_modules"));
-    node.arg(beside("streams.mjs")).arg(name);
+    node.arg(beside(script)).arg(name);
     node.args(arguments(access, target));
+    node
+}
+
+async fn finish(node: Command, name: &str) {
     assert_eq!(run(node).await, "ok\n", "{name}");
 }
 
@@ -67,4 +86,26 @@ async fn streams_end_as_they_should(topology: Topology) {
     world.settle().await;
 }
 
-every_topology!(streams_end_as_they_should);
+async fn commands_end_as_they_should(topology: Topology) {
+    let options = Options::new().gateway("restart_grace", "0s").commands();
+    let world = World::start(topology, options).await;
+    for name in [
+        "conversation",
+        "endOfRequest",
+        "bulk",
+        "openStdin",
+        "unreadStdin",
+        "terminal",
+        "signal",
+        "cancel",
+        "refused",
+        "oneRequest",
+    ] {
+        command(&world.access(), name).await;
+        let supervisor = world.supervisor();
+        supervisor.until_metric("tidegate_execs", 0.0, GONE).await;
+    }
+    world.settle().await;
+}
+
+every_topology!(streams_end_as_they_should, commands_end_as_they_should);

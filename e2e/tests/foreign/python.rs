@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
-use std::time::Duration;
 
 use tidegate_e2e::forward::Access;
 use tidegate_e2e::tools::{client, run};
@@ -12,10 +11,7 @@ use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
 use tidegate_testkit::wait::GENEROUS;
 
-use crate::{arguments, beside, world};
-
-/// How long a tree of processes may live on when its command has to end.
-const SOON: Duration = Duration::from_secs(5);
+use crate::{GONE, arguments, beside, world};
 
 /// Runs the check `name` of `released.py` with one release.
 pub(crate) async fn check(release: &str, access: &Access, name: &str, target: SocketAddr) {
@@ -66,7 +62,7 @@ async fn commands(release: &str, topology: Topology) {
         check(release, &world.access(), name, nobody).await;
     }
     let supervisor = world.supervisor();
-    supervisor.until_metric("tidegate_execs", 0.0, SOON).await;
+    supervisor.until_metric("tidegate_execs", 0.0, GONE).await;
     world.settle().await;
 }
 

@@ -1,30 +1,11 @@
-// Node's grpc-js with our .proto files: `node streams.mjs CHECK ADDRESS TARGET [CA [CERT KEY]]`.
-// Prints "ok" when the check held.
+// Streams of bytes: what a client of other people sees of them. See client.mjs.
 
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { createHash, randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 
-const require = createRequire(`${process.env.NODE_MODULES}/`);
-const grpc = require("@grpc/grpc-js");
-const loader = require("@grpc/proto-loader");
-const protobuf = require("protobufjs");
+import { agreed, grpc, main, reason } from "./client.mjs";
 
 const STREAM = ["stream-half-close-v1", "stream-explicit-fin-v1"];
-
-function connect(address, files) {
-  const definition = loader.loadSync("openshell/v1/openshell.proto", {
-    includeDirs: [process.env.PROTO],
-    oneofs: true,
-  });
-  const { OpenShell } = grpc.loadPackageDefinition(definition).openshell.v1;
-  const [ca, cert, key] = files.map((file) => readFileSync(file));
-  const credentials = ca
-    ? grpc.credentials.createSsl(ca, key, cert)
-    : grpc.credentials.createInsecure();
-  return new OpenShell(address, credentials);
-}
 
 /// A stream with everything that came back of it.
 function forward(client, target, capabilities, options = {}) {
@@ -55,22 +36,6 @@ function forward(client, target, capabilities, options = {}) {
   return [call, events];
 }
 
-/// Reason and origin out of grpc-status-details-bin.
-function reason(status) {
-  const { root } = protobuf.parse(`syntax = "proto3";
-    message Any { string type_url = 1; bytes value = 2; }
-    message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
-    message ErrorInfo { string reason = 1; string domain = 2; map<string, string> metadata = 3; }`);
-  const [bytes] = status.metadata.get("grpc-status-details-bin");
-  const { code, message, details } = root.lookupType("Status").decode(bytes);
-  assert.deepEqual([code, message], [status.code, status.details]);
-  const info = details.find((any) => any.typeUrl.endsWith("google.rpc.ErrorInfo"));
-  const { reason, domain, metadata } = root.lookupType("ErrorInfo").decode(info.value);
-  assert.equal(domain, "tidegate");
-  assert.ok(metadata.hops);
-  return [reason, metadata.origin];
-}
-
 const CHECKS = {
   async unary(client) {
     const get = (name) =>
@@ -86,8 +51,7 @@ const CHECKS = {
   async echo(client, target) {
     const [call, events] = forward(client, target, STREAM);
     const headers = await events.headers;
-    const agreed = String(headers.get("tidegate-capabilities")[0]).split(/, */);
-    assert.ok(STREAM.every((name) => agreed.includes(name)), agreed);
+    assert.ok(STREAM.every((name) => agreed(headers).includes(name)), agreed(headers));
     assert.match(headers.get("tidegate-stream-id")[0], /^[0-9a-f]+$/);
     const content = randomBytes(3 << 20);
     for (let at = 0; at < content.length; at += 1 << 16) {
@@ -178,8 +142,4 @@ const CHECKS = {
   },
 };
 
-const [check, address, target, ...files] = process.argv.slice(2);
-const client = connect(address, files);
-await CHECKS[check](client, target);
-client.close();
-console.log("ok");
+await main(CHECKS);
