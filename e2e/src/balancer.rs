@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tempfile::TempDir;
+use tidegate_client::Client;
 use tidegate_testkit::certs::{Authority, CertFiles};
 use tidegate_testkit::process::Process;
+use tidegate_testkit::wait;
 
 use crate::forward::Access;
 use crate::tools::{daemon, free_port, until_listening};
-use crate::{Options, Topology, World};
+use crate::{Options, Topology, World, journal};
 
 /// Which proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub struct Balanced {
     pub access: Access,
     /// The proxy's address.
     pub address: SocketAddr,
-    process: Process,
+    proxy: Proxy,
     _files: (TempDir, Authority),
 }
 
@@ -92,14 +94,17 @@ impl Balanced {
         let settings = change(shipped(kind, edge, &authority, &world));
         let file = folder.path().join("settings");
         fs::write(&file, settings).expect("a temporary file can be written");
-        let process = spawn(kind, &file, folder.path());
-        until_listening(&process, edge).await;
+        // A check that fails once takes the gateway out for some seconds.
+        until_ready(&world).await;
+        let proxy = Proxy(spawn(kind, &file, folder.path()));
+        until_listening(&proxy.0, edge).await;
+        until_answered(&access, &proxy.0).await;
         world.start_supervisor().await;
         Self {
             world,
             access,
             address: (Ipv4Addr::LOCALHOST, edge).into(),
-            process,
+            proxy,
             _files: (folder, authority),
         }
     }
@@ -110,9 +115,37 @@ impl Balanced {
     ///
     /// As [`World::settle`], or if the proxy has died.
     pub async fn settle(self) {
-        assert!(self.process.is_running(), "{}", self.process);
+        assert!(self.proxy.0.is_running(), "{}", self.proxy.0);
         self.world.settle().await;
     }
+}
+
+/// Says what it has seen when a test fails.
+#[derive(Debug)]
+struct Proxy(Process);
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            journal::tell(&self.0);
+        }
+    }
+}
+
+async fn until_ready(world: &World) {
+    let ready = wait::until_async(wait::GENEROUS, async || world.gateway().is_ready());
+    assert!(ready.await.is_ok(), "the gateway is not ready");
+}
+
+/// Waits until a call comes through. Who listens may not have found the gateway yet.
+async fn until_answered(access: &Access, proxy: &Process) {
+    let client = Client::new(access).expect("the proxy's address is good");
+    let mut seen = None;
+    let answered = wait::until_async(wait::GENEROUS, async || {
+        seen = client.sandboxes().await.err();
+        seen.is_none()
+    });
+    assert!(answered.await.is_ok(), "{seen:?} through {proxy}");
 }
 
 fn spawn(kind: Kind, settings: &Path, folder: &Path) -> Process {
@@ -153,11 +186,13 @@ fn shipped(kind: Kind, edge: u16, authority: &Authority, world: &World) -> Strin
             ("/etc/tidegate/tls/edge.key", &text(&certificate.key)),
         ],
         Kind::Haproxy => &[
+            ("defaults\n", &telling("tcplog")),
             ("    bind :443\n", &format!("    bind {edge}\n")),
             ("127.0.0.1:7070", &gateway),
             ("port 7071", &admin),
         ],
         Kind::HaproxyHttp => &[
+            ("defaults\n", &telling("httplog")),
             ("bind :443", &format!("bind {edge}")),
             ("127.0.0.1:7070", &gateway),
             ("port 7071", &admin),
@@ -168,6 +203,11 @@ fn shipped(kind: Kind, edge: u16, authority: &Authority, world: &World) -> Strin
         settings = replaced(&settings, from, to);
     }
     settings
+}
+
+/// Lets HAProxy tell of every connection, or call, and how it ended.
+fn telling(format: &str) -> String {
+    format!("    log stderr format raw daemon\n\ndefaults\n    log global\n    option {format}\n")
 }
 
 /// Replaces what must be there, so that a change of the shipped settings is noticed.

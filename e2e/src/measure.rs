@@ -1,5 +1,6 @@
 //! Round trips and rates.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,11 @@ impl Samples {
     /// Adds one.
     pub fn push(&mut self, sample: Duration) {
         self.0.push(sample);
+    }
+
+    /// Adds all of another.
+    pub fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
     }
 
     /// How many there are.
@@ -43,6 +49,30 @@ impl Samples {
             .filter(|sample| range.contains(*sample))
             .count()
     }
+}
+
+/// How often something is measured that is promised to be quick.
+const TRIES: usize = 6;
+
+/// Measures until what was measured is as good as promised, a few times at most. Whatever else the
+/// machine does spoils some of the tries; a fault of ours spoils them all.
+///
+/// # Panics
+///
+/// If no try was good.
+pub async fn in_one_try<T: fmt::Debug>(
+    mut measure: impl AsyncFnMut() -> T,
+    good: impl Fn(&T) -> bool,
+) {
+    let mut bad = Vec::new();
+    while bad.len() < TRIES {
+        let measured = measure().await;
+        if good(&measured) {
+            return;
+        }
+        bad.push(measured);
+    }
+    panic!("not once was it as good as promised: {bad:#?}");
 }
 
 /// Sends `message` to an echo and waits for its return, `rounds` times, with `pause` between.

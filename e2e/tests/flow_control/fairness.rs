@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tidegate_e2e::measure::{fetch_with, ping_pong, ping_pong_on};
+use tidegate_e2e::measure::{fetch_with, in_one_try, ping_pong, ping_pong_on};
 use tidegate_e2e::world::open;
 use tidegate_e2e::{Forward, Options, Topology, World, every_topology, sized};
 use tidegate_testkit::content::Content;
@@ -19,36 +19,55 @@ every_topology! {
     fc_06_many_streams_on_one_connection_all_get_on,
 }
 
+/// What everybody else gets, beside one that stands still.
+#[derive(Debug)]
+struct Beside {
+    /// The download without the one that stands still, and with it.
+    alone: Duration,
+    beside: Duration,
+    echo: Duration,
+}
+
+impl Beside {
+    /// Four fifths of the speed, and an echo that hardly waits.
+    fn is_fair(&self) -> bool {
+        self.beside * 4 <= self.alone * 5 && self.echo < Duration::from_millis(50)
+    }
+}
+
 async fn fc_01_a_client_that_does_not_read_slows_nobody_else(topology: Topology) {
     let world = World::start(topology, Options::new()).await;
     let (endless, echo) = (Target::endless().unwrap(), Target::echo().unwrap());
     let content = Content::new(sized(48, 100) * MIB, 1);
     let source = Target::source(content).unwrap();
+    let stalled = world.forward(&endless).await;
     let download = world.forward(&source).await;
-    let alone = fetch(&download, content).await;
-
-    let a = world.forward(&endless).await.connect().await;
-    let sender = endless.next().await;
-    let blocked_at = until_blocked(&sender).await;
     let b = world.forward(&echo).await.connect().await;
-    let (beside, samples) = tokio::join!(
-        fetch(&download, content),
-        ping_pong(&b, &[b'.'; 64], 100, Duration::from_millis(5)),
-    );
-    assert!(
-        beside < alone * 3 + Duration::from_secs(1),
-        "{beside:?}, alone {alone:?}"
-    );
-    assert!(
-        samples.percentile(99) < Duration::from_millis(500),
-        "{samples:?}"
-    );
-    let written = sender.seen().bytes_written;
-    assert_eq!(
-        written, blocked_at,
-        "the one whose client does not read is blocked"
-    );
-    drop((a, b));
+    let measure = async || {
+        let alone = fetch(&download, content).await;
+        let a = stalled.connect().await;
+        let sender = endless.next().await;
+        let blocked_at = until_blocked(&sender).await;
+        let (beside, samples) = tokio::join!(
+            fetch(&download, content),
+            ping_pong(&b, &[b'.'; 64], 100, Duration::from_millis(2)),
+        );
+        assert_eq!(
+            sender.seen().bytes_written,
+            blocked_at,
+            "the one whose client does not read is blocked"
+        );
+        a.reset();
+        sender.until_write_fails(MOMENT).await;
+        let echo = samples.percentile(99);
+        Beside {
+            alone,
+            beside,
+            echo,
+        }
+    };
+    in_one_try(measure, Beside::is_fair).await;
+    drop(b);
     world.settle().await;
 }
 
@@ -59,25 +78,28 @@ async fn fc_01_a_stream_that_is_not_read_slows_no_other_on_its_connections(topol
     let content = Content::new(sized(32, 100) * MIB, 1);
     let source = Target::source(content).unwrap();
     let client = world.client();
-    let alone = fetch_with(&client, source.address(), content).await;
-
-    let mut a = open(&client, endless.address()).await.unwrap();
-    assert!(a.recv().await.unwrap().is_some());
-    let sender = endless.next().await;
-    let blocked_at = until_blocked(&sender).await;
     let mut b = open(&client, echo.address()).await.unwrap();
-    let (beside, samples) = tokio::join!(
-        fetch_with(&client, source.address(), content),
-        ping_pong_on(&mut b, &[b'.'; 64], 100, Duration::from_millis(5)),
-    );
-    assert!(
-        beside < alone * 3 + Duration::from_secs(1),
-        "{beside:?}, alone {alone:?}"
-    );
-    let p99 = samples.percentile(99);
-    assert!(p99 < Duration::from_millis(500), "{samples:?}");
-    assert_eq!(sender.seen().bytes_written, blocked_at);
-    a.reset();
+    let measure = async || {
+        let alone = fetch_with(&client, source.address(), content).await;
+        let mut a = open(&client, endless.address()).await.unwrap();
+        assert!(a.recv().await.unwrap().is_some());
+        let sender = endless.next().await;
+        let blocked_at = until_blocked(&sender).await;
+        let (beside, samples) = tokio::join!(
+            fetch_with(&client, source.address(), content),
+            ping_pong_on(&mut b, &[b'.'; 64], 100, Duration::from_millis(2)),
+        );
+        assert_eq!(sender.seen().bytes_written, blocked_at);
+        a.reset();
+        sender.until_write_fails(MOMENT).await;
+        let echo = samples.percentile(99);
+        Beside {
+            alone,
+            beside,
+            echo,
+        }
+    };
+    in_one_try(measure, Beside::is_fair).await;
     b.reset();
     drop(client);
     world.settle().await;
@@ -112,7 +134,10 @@ pub(crate) async fn fetch(forward: &Forward, content: Content) -> Duration {
         (seen.sha256, seen.read_end),
         (content.sha256(), Some(Ended::Eof))
     );
-    begun.elapsed()
+    let took = begun.elapsed();
+    let closed = forward.closed_of(&client).await;
+    closed.assert_finished(0, content.len());
+    took
 }
 
 async fn fc_06_many_streams_on_one_connection_all_get_on(topology: Topology) {

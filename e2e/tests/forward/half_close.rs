@@ -139,19 +139,28 @@ async fn pf_04_the_tail_reaches_a_slow_reader(topology: Topology) {
         chunk: 64 * 1024,
         every,
     };
-    let target = Target::start([Step::Finish, slowly]).unwrap();
+    let target = Target::start([Step::Finish, Step::Cue, slowly]).unwrap();
     let forward = world.forward(&target).await;
     let client = forward.connect().await;
     let upload = Content::new(SIZE, 4);
-    client.write_content(upload).await.unwrap();
-    client.shutdown_write().unwrap();
-    let seen = target.next().await.until_read_end().await;
-    assert_eq!(
-        (seen.sha256, seen.read_end),
-        (upload.sha256(), Some(Ended::Eof))
-    );
+    let uploading = async {
+        client.write_content(upload).await.unwrap();
+        client.shutdown_write().unwrap();
+    };
+    let reading = async {
+        let target = target.next().await;
+        // Its end is there at once, and ends nothing: more is on its way than a socket holds.
+        assert_eq!(client.read_to_end_soon().await.read_end, Some(Ended::Eof));
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let early = forward.closed_now(client.local_address().unwrap());
+        assert_eq!((target.seen().bytes_read, early), (0, None));
+        target.cue();
+        target.until_read_end().await
+    };
+    let ((), seen) = tokio::join!(uploading, reading);
+    assert_eq!((seen.bytes_read, seen.sha256), (SIZE, upload.sha256()));
+    assert_eq!(seen.read_end, Some(Ended::Eof));
     forward.closed_of(&client).await.assert_finished(SIZE, 0);
-    assert_eq!(client.read_to_end_soon().await.read_end, Some(Ended::Eof));
     drop(client);
     world.settle().await;
 }

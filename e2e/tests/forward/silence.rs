@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tidegate_e2e::measure::{Samples, ping_pong};
+use tidegate_e2e::measure::{Samples, in_one_try, ping_pong};
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::record::Ended;
 use tidegate_testkit::target::{Step, Target};
@@ -83,12 +83,14 @@ async fn pf_28_small_messages_do_not_wait(topology: Topology) {
     let target = Target::echo().unwrap();
     let forward = world.forward(&target).await;
     let client = forward.connect().await;
-    let samples = ping_pong(&client, &[b'.'; 64], 200, Duration::ZERO).await;
-    let (p50, p99) = (samples.percentile(50), samples.percentile(99));
-    assert!(p50 < Duration::from_millis(20), "{p50:?}");
-    assert!(p99 < Duration::from_millis(200), "{p99:?}");
-    let delayed_ack = Duration::from_millis(38)..Duration::from_millis(60);
-    assert!(samples.within(delayed_ack) < 20, "{samples:?}");
+    let measure = async || ping_pong(&client, &[b'.'; 64], 200, Duration::ZERO).await;
+    let at_once = |samples: &Samples| {
+        let delayed_ack = Duration::from_millis(38)..Duration::from_millis(60);
+        samples.percentile(50) < Duration::from_millis(5)
+            && samples.percentile(99) < Duration::from_millis(20)
+            && samples.within(delayed_ack) <= 2
+    };
+    in_one_try(measure, at_once).await;
     drop(client);
     world.settle().await;
 }

@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+mod busy;
 mod causes;
 mod coming_back;
 mod liveness;
 mod opening;
 mod skew;
+mod stdio;
 mod stopping;
 
 use std::net::SocketAddr;
