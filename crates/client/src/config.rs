@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use tidegate_transport::proxy::InvalidProxy;
-use tidegate_transport::{ClientTls, Endpoint, EndpointError, ProxyRules, TlsError};
+use tidegate_transport::{Credentials, Endpoint, EndpointError, ProxyRules, TlsError};
 
 /// Where the gateways are and how to prove who one is.
 #[derive(Clone, Debug, Default)]
@@ -32,23 +32,7 @@ pub enum ConfigError {
     /// A gateway's URL is none.
     #[error("the gateway cannot be used: {0}")]
     Url(#[from] EndpointError),
-    /// A certificate without its key, or the other way round.
-    #[error("`{given}` is given without `{missing}`")]
-    HalfIdentity {
-        /// Which field of the configuration is set.
-        given: &'static str,
-        /// Which it needs.
-        missing: &'static str,
-    },
-    /// A file for TLS with a gateway that is reached without TLS, which would ignore it.
-    #[error("`{field}` is given, and the gateway {url} is reached without TLS")]
-    Ignored {
-        /// Which field of the configuration is set.
-        field: &'static str,
-        /// The gateway's URL.
-        url: String,
-    },
-    /// A certificate or key cannot be used.
+    /// A certificate or key cannot be used, or would be ignored.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// A proxy variable of the environment cannot be used.
@@ -66,59 +50,26 @@ impl Config {
     }
 
     pub(crate) fn endpoints(&self) -> Result<Vec<Endpoint>, ConfigError> {
-        self.check_pair()?;
-        let proxy = ProxyRules::from_env()?.loopback_direct();
-        let mut tls = None;
-        let mut endpoints = Vec::with_capacity(self.gateways.len());
-        for url in &self.gateways {
-            let endpoint = Endpoint::parse(url)?;
-            let endpoint = endpoint.with_proxy(proxy.clone());
-            endpoints.push(if endpoint.is_tls() {
-                endpoint.with_tls(self.tls(&mut tls)?)
-            } else {
-                self.check_unused(&endpoint)?;
-                endpoint
-            });
-        }
+        let parsed = self.gateways.iter().map(|url| Endpoint::parse(url));
+        let endpoints = parsed.collect::<Result<Vec<_>, _>>()?;
+        let credentials = Credentials {
+            ca: self.ca.as_deref(),
+            cert: self.cert.as_deref(),
+            key: self.key.as_deref(),
+        };
+        let tls = credentials.load(&endpoints)?;
         if endpoints.is_empty() {
             return Err(ConfigError::NoGateway);
         }
-        Ok(endpoints)
-    }
-
-    fn check_pair(&self) -> Result<(), ConfigError> {
-        let (given, missing) = match (&self.cert, &self.key) {
-            (Some(_), None) => ("cert", "key"),
-            (None, Some(_)) => ("key", "cert"),
-            (Some(_), Some(_)) | (None, None) => return Ok(()),
+        let proxy = ProxyRules::from_env()?.loopback_direct();
+        let ready = |endpoint: Endpoint| {
+            let endpoint = endpoint.with_proxy(proxy.clone());
+            match &tls {
+                Some(tls) => endpoint.with_tls(Arc::clone(tls)),
+                None => endpoint,
+            }
         };
-        Err(ConfigError::HalfIdentity { given, missing })
-    }
-
-    /// Whoever names a certificate means TLS.
-    fn check_unused(&self, plain: &Endpoint) -> Result<(), ConfigError> {
-        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
-        match files.into_iter().find(|(_, file)| file.is_some()) {
-            None => Ok(()),
-            Some((field, _)) => Err(ConfigError::Ignored {
-                field,
-                url: plain.url(),
-            }),
-        }
-    }
-
-    fn tls(&self, made: &mut Option<Arc<ClientTls>>) -> Result<Arc<ClientTls>, ConfigError> {
-        if let Some(tls) = made {
-            return Ok(Arc::clone(tls));
-        }
-        let (ca, cert, key) = (
-            self.ca.as_deref(),
-            self.cert.as_deref(),
-            self.key.as_deref(),
-        );
-        let tls = Arc::new(ClientTls::load(ca, cert, key)?);
-        *made = Some(Arc::clone(&tls));
-        Ok(tls)
+        Ok(endpoints.into_iter().map(ready).collect())
     }
 }
 
@@ -126,45 +77,30 @@ impl Config {
 mod tests {
     use super::*;
 
-    fn config(url: &str, ca: bool, cert: bool, key: bool) -> Config {
-        let file = |is_set: bool, name: &str| is_set.then(|| PathBuf::from(name));
-        Config {
-            ca: file(ca, "ca.crt"),
-            cert: file(cert, "me.crt"),
-            key: file(key, "me.key"),
-            ..Config::new([url])
-        }
+    #[test]
+    fn files_that_cannot_be_used_are_refused() {
+        let ignored = Config {
+            ca: Some("ca.crt".into()),
+            ..Config::new(["http://a:1"])
+        };
+        let half = Config {
+            key: Some("me.key".into()),
+            ..Config::new(["https://a:1"])
+        };
+        assert!(matches!(
+            ignored.endpoints(),
+            Err(ConfigError::Tls(TlsError::Ignored { setting: "ca", .. }))
+        ));
+        assert!(matches!(
+            half.endpoints(),
+            Err(ConfigError::Tls(TlsError::HalfIdentity { set: "key", .. }))
+        ));
     }
 
     #[test]
-    fn files_that_would_be_ignored_are_refused() {
-        for (config, expected) in [
-            (config("http://a:1", true, false, false), "ca"),
-            (config("http://a:1", false, true, true), "cert"),
-        ] {
-            let error = config.endpoints().unwrap_err();
-            let ConfigError::Ignored { field, url } = error else {
-                panic!("{error}");
-            };
-            assert_eq!((field, url.as_str()), (expected, "http://a:1"));
-        }
-        assert!(
-            config("http://a:1", false, false, false)
-                .endpoints()
-                .is_ok()
-        );
-    }
-
-    #[test]
-    fn a_certificate_and_its_key_belong_together_whatever_the_gateway() {
-        for url in ["http://a:1", "https://a:1"] {
-            for (cert, key, expected) in [(true, false, "key"), (false, true, "cert")] {
-                let error = config(url, false, cert, key).endpoints().unwrap_err();
-                let ConfigError::HalfIdentity { missing, .. } = error else {
-                    panic!("{error}");
-                };
-                assert_eq!(missing, expected);
-            }
-        }
+    fn a_client_needs_a_gateway_and_nothing_else() {
+        assert!(Config::new(["http://a:1"]).endpoints().is_ok());
+        let none = Config::default().endpoints();
+        assert!(matches!(none, Err(ConfigError::NoGateway)));
     }
 }

@@ -221,16 +221,18 @@ fn gateways(config: &Config) -> Result<Arc<[Gateway]>, StartError> {
             .with_proxy(proxy.clone())
             .with_settings(config.http2())
             .with_connect_timeout(config.scaled(CONNECT_TIMEOUT));
-        let endpoint = match &tls {
+        match &tls {
             Some(tls) => endpoint.with_tls(Arc::clone(tls)),
             None => endpoint,
-        };
-        Gateway {
-            url: endpoint.url(),
-            endpoint,
         }
     };
-    Ok(endpoints.into_iter().map(ready).collect())
+    let endpoints: Vec<Endpoint> = endpoints.into_iter().map(ready).collect();
+    config.check_token_is_safe(&endpoints)?;
+    let named = |endpoint: Endpoint| Gateway {
+        url: endpoint.url(),
+        endpoint,
+    };
+    Ok(endpoints.into_iter().map(named).collect())
 }
 
 /// What the supervisor tells about itself.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidegate_client::{Client, Config, ConfigError};
-use tidegate_transport::{Endpoint, EndpointError};
+use tidegate_transport::{Endpoint, EndpointError, TlsError};
 
 use super::DEFAULT_LISTEN;
 use super::file::{Context, Contexts};
@@ -93,12 +93,8 @@ pub(crate) fn client_of(config: &Config) -> Result<Client, Failure> {
     Client::new(config).map_err(|error| {
         let remedy = match &error {
             ConfigError::NoGateway => "Say it with --gateway URL.",
-            ConfigError::HalfIdentity { .. } => {
-                "They belong together: give both --cert and --key, or have both in the context."
-            }
-            ConfigError::Ignored { .. } => {
-                "Say https:// in --gateway, or leave --ca, --cert and --key (or the context that has \
-                 them) out."
+            ConfigError::Tls(TlsError::HalfIdentity { .. } | TlsError::Ignored { .. }) => {
+                "They are set by --ca, --cert and --key, or by the context."
             }
             _ => "",
         };

@@ -116,6 +116,26 @@ fn a_certificate_without_its_key_is_refused_and_the_other_way_round() {
 }
 
 #[test]
+fn a_token_is_not_shown_where_others_can_read_it() {
+    let token = file_of("secret");
+    let path = token.path().to_str().unwrap();
+    let arguments = |url| ["--gateway", url, "--sandbox", "box", "--token-file", path];
+    let error = refused(&arguments("http://a:1"), "");
+    for word in ["`token_file`", "http://a:1", "https://", "--token-file"] {
+        assert!(error.contains(word), "{word} in {error}");
+    }
+    // One of several gateways is enough: nobody knows which is dialled.
+    let mixed = [&arguments("https://b:1")[..], &["--gateway", "http://a:1"]].concat();
+    assert!(refused(&mixed, "").contains("http://a:1"));
+    // The loopback of this machine is not on the way of anybody, unless a proxy is.
+    let local = arguments("http://127.0.0.1:1");
+    let proxied = [&local[..], &["--proxy", "http://proxy:3128"]].concat();
+    assert!(refused(&proxied, "").contains("`token_file`"));
+    let direct = [&local[..], &["--proxy", "off"]].concat();
+    Supervisor::new(read(&direct, "").unwrap()).unwrap();
+}
+
+#[test]
 fn a_password_of_a_proxy_or_a_url_is_not_shown() {
     let said = [
         ("gateway", "http://a:1"),
@@ -137,7 +157,7 @@ fn a_supervisor_that_cannot_be_configured_says_so_by_type() {
     let mut config = Config::new("http://a:1", SandboxName::parse("box").unwrap());
     config.cert = Some("/c".into());
     let error = Supervisor::new(config).unwrap_err();
-    assert!(matches!(error, StartError::Config(_)), "{error}");
+    assert!(matches!(error, StartError::Tls(_)), "{error}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ async fn a_configuration_that_cannot_be_used_is_named() {
         (
             &[
                 "--gateway",
-                "http://x",
+                "http://127.0.0.1:1",
                 "--sandbox",
                 "box",
                 "--token-file",

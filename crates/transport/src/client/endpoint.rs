@@ -8,6 +8,7 @@ use http::uri::{Authority, Scheme};
 
 use super::connection::{Connection, Origin};
 use super::dial::{self, ConnectError};
+use crate::proxy::is_loopback;
 use crate::{ClientTls, ProxyRules, Settings};
 
 /// A server's URL with everything that connecting to it needs.
@@ -114,6 +115,13 @@ impl Endpoint {
         self.origin.scheme == Scheme::HTTPS
     }
 
+    /// Tells whether nothing on the way to it leaves this machine, as far as its name and the proxy
+    /// say.
+    pub fn is_local(&self) -> bool {
+        let proxy = self.proxy.choose(self.is_tls(), self.host(), self.port());
+        proxy.is_none() && is_loopback(self.host())
+    }
+
     /// Tells the host, without brackets if it is an IPv6 address.
     pub fn host(&self) -> &str {
         self.authority()
@@ -151,6 +159,7 @@ fn without_user(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Proxy;
 
     #[track_caller]
     fn check(url: &str, host: &str, port: u16, tls: bool) {
@@ -191,5 +200,18 @@ mod tests {
                 "{sentence}"
             );
         }
+    }
+
+    #[test]
+    fn the_loopback_is_local_unless_a_proxy_stands_between() {
+        let at = |url| Endpoint::parse(url).unwrap();
+        for local in ["http://127.0.0.1:1", "https://[::1]:1", "http://localhost"] {
+            assert!(at(local).is_local(), "{local}");
+        }
+        for far in ["http://a:1", "http://10.0.0.1:1", "http://localhost.a"] {
+            assert!(!at(far).is_local(), "{far}");
+        }
+        let proxy = ProxyRules::explicit(Proxy::parse("http://p:1").unwrap());
+        assert!(!at("http://127.0.0.1:1").with_proxy(proxy).is_local());
     }
 }

@@ -12,6 +12,7 @@ use http::Uri;
 pub use rules::{NoProxy, ProxyRules};
 pub use tunnel::ProxyError;
 
+pub(crate) use rules::is_loopback;
 pub(crate) use tunnel::tunnel;
 
 /// An HTTP proxy. Shown without its password.

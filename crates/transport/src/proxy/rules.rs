@@ -83,7 +83,7 @@ impl ProxyRules {
 }
 
 /// Tells whether a host is this machine's loopback by its address, or by the names of RFC 6761 §6.3.
-fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     match host.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),

@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
 use super::files::{Identity, Stamp, roots};
-use super::{ALPN, TlsError, TlsFile, file, provider};
+use super::{ALPN, TlsError, TlsFile, file, half, provider};
 
 /// TLS of a client, from files that are read again at the next connect after they change.
 #[derive(Debug)]
@@ -42,7 +42,8 @@ impl ClientTls {
                 key: file("key", key),
             }),
             (None, None) => None,
-            (Some(_), None) | (None, Some(_)) => return Err(TlsError::HalfIdentity),
+            (Some(_), None) => return Err(half("cert", "key")),
+            (None, Some(_)) => return Err(half("key", "cert")),
         };
         let files = Files {
             ca: ca.map(|path| file("ca", path)),

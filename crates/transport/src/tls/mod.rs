@@ -4,6 +4,7 @@
 //! certificate that is no longer accepted.
 
 mod client;
+mod credentials;
 mod files;
 mod server;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use rustls::crypto::CryptoProvider;
 
 pub use client::ClientTls;
+pub use credentials::Credentials;
 pub use server::ServerTls;
 
 /// The only protocol we speak.
@@ -93,8 +95,24 @@ pub enum TlsError {
     #[error("TLS cannot be set up: {0}")]
     Setup(#[source] rustls::Error),
     /// A certificate without its key, or the other way round.
-    #[error("a client certificate needs its key, and a key its certificate")]
-    HalfIdentity,
+    #[error("`{set}` is set without `{missing}`: they belong together, set both or none")]
+    HalfIdentity {
+        /// Which setting is there.
+        set: &'static str,
+        /// Which it needs.
+        missing: &'static str,
+    },
+    /// A file for a server that is reached without TLS. Whoever names a certificate means TLS.
+    #[error(
+        "`{setting}` is set, and the gateway {url} is dialled without TLS, which would ignore it: \
+         write https://, or leave `ca`, `cert` and `key` out"
+    )]
+    Ignored {
+        /// The setting.
+        setting: &'static str,
+        /// The server's URL.
+        url: String,
+    },
     /// A host that no certificate can name.
     #[error("`{0}` is neither a DNS name nor an IP address")]
     ServerName(String),
@@ -105,6 +123,10 @@ fn file(setting: &'static str, path: &Path) -> TlsFile {
         setting,
         path: path.to_owned(),
     }
+}
+
+fn half(set: &'static str, missing: &'static str) -> TlsError {
+    TlsError::HalfIdentity { set, missing }
 }
 
 fn provider() -> Arc<CryptoProvider> {
