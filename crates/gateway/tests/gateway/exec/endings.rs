@@ -149,14 +149,19 @@ async fn a_command_that_does_not_end_when_an_operator_closes_it_is_given_up() {
     let outcome = caller.outcome().await;
     is(&outcome, Code::Cancelled, "OPERATOR_CLOSED");
     let waited = begun.elapsed();
-    let bounds = Duration::from_secs(3)..Duration::from_secs(5);
+    // The slack, and not the longest grace, which is 30 s.
+    let bounds = Duration::from_secs(3)..Duration::from_secs(20);
     assert!(bounds.contains(&waited), "{waited:?}");
     drop(process);
     for _ in 0..2 {
         assert_eq!(reason(&closed(&mut supervisor).await), "OPERATOR_CLOSED");
     }
 
-    let (caller, process) = running(&client, &mut supervisor, stubborn).await;
+    let patient = Command {
+        kill_grace: Some(Duration::from_secs(30)),
+        ..stubborn
+    };
+    let (caller, process) = running(&client, &mut supervisor, patient).await;
     let id = unary.streams(None).await.unwrap()[0].id.clone();
     let begun = Instant::now();
     for _ in 0..2 {
@@ -165,7 +170,7 @@ async fn a_command_that_does_not_end_when_an_operator_closes_it_is_given_up() {
     let outcome = caller.outcome().await;
     is(&outcome, Code::Cancelled, "OPERATOR_CLOSED");
     assert!(
-        begun.elapsed() < Duration::from_secs(2),
+        begun.elapsed() < Duration::from_secs(20),
         "the second insists"
     );
     drop(process);
