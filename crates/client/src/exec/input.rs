@@ -93,8 +93,11 @@ impl Input {
     }
 
     /// Sends a signal, by its Linux number, to the foreground of the command's terminal or to its
-    /// group; see [`Started::takes_signals`](super::Started::takes_signals). It travels behind the
-    /// stdin that was written.
+    /// group; see [`Started::takes_signals`](super::Started::takes_signals).
+    ///
+    /// It leaves behind the stdin that was written, and overtakes what the command has not read
+    /// when it arrives. Behind more than a stream's window of unread stdin, 1 MiB, it waits:
+    /// [`Self::cancel`] never does.
     pub fn signal(&mut self, number: i32) {
         self.sender.send_now(Item::Signal(number));
     }
