@@ -10,6 +10,7 @@ use tidegate_e2e::command::Running;
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::fault_proxy::Ending;
 use tidegate_testkit::probe::descendants;
+use tidegate_testkit::process::Process;
 use tidegate_testkit::wait::{self, within};
 
 use crate::{GONE, MOMENT, argv, cli, long_sleep, run, script, start, until_sleepers};
@@ -222,15 +223,17 @@ async fn cli_06_ctrl_c_interrupts_and_then_ends(topology: Topology) {
     assert_eq!(finished.code(), Some(130), "{finished:?}");
     until_sleepers(&time, 0, GONE).await;
 
-    let deaf = format!("trap '' INT; sleep {time}");
-    let running = Running::start(cli(&world, &[], &["sh", "-c", &deaf]));
+    // Once it is known to run, the first is the command's own affair.
+    let deaf = format!("trap '' INT; echo ready; sleep {time}");
+    let running = Process::spawn(cli(&world, &[], &["sh", "-c", &deaf])).unwrap();
+    running.line("ready").await;
     until_sleepers(&time, 1, MOMENT).await;
-    running.signal(Signal::INT);
+    running.interrupt();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(crate::sleepers(&time), 1);
-    running.signal(Signal::INT);
-    let finished = running.finish(GONE).await;
-    assert_eq!(finished.code(), Some(130), "{finished:?}");
+    running.interrupt();
+    let status = running.exit(GONE).await;
+    assert_eq!(status.code(), Some(130), "{running}");
     until_sleepers(&time, 0, GONE).await;
     // What it does about an interrupt is its own affair.
     let handler = "trap 'echo bye; exit 5' INT; echo ready; while :; do sleep 0.05; done";
