@@ -34,6 +34,14 @@ impl Seat {
         }
     }
 
+    /// Whether this side has asked, and is answered on the stream.
+    pub(crate) const fn is_answered(self) -> bool {
+        match self {
+            Self::ClientToGateway | Self::SupervisorToGateway { .. } => true,
+            Self::GatewayToClient | Self::GatewayToSupervisor { .. } => false,
+        }
+    }
+
     /// Whether the stream belongs to a session that agreed on heartbeats.
     const fn liveness(self) -> bool {
         match self {

@@ -161,8 +161,13 @@ impl<I: Cargo> Outbound<I> {
     /// Ready when everything queued was handed over, and behind a FIN, when nothing of it waits in
     /// the library.
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), (Rank, End)>> {
-        if let Err(loss) = ready!(self.poll_data(cx)) {
-            return Poll::Ready(Err(lost(self.seat, loss)));
+        match ready!(self.poll_data(cx)) {
+            Ok(()) => {}
+            // The answer is complete, and only asks for silence: its reader knows what it says.
+            Err(Lost::Reset(Http2Reason::NO_ERROR)) if self.seat.is_answered() => {
+                return Poll::Pending;
+            }
+            Err(loss) => return Poll::Ready(Err(lost(self.seat, loss))),
         }
         while let Some(write) = self.commands.pop_front() {
             self.finishing |= write != Write::Keepalive;

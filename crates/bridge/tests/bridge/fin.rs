@@ -1,11 +1,13 @@
 //! How FIN looks on the wire.
 
+use std::task::Poll;
+
 use bytes::Bytes;
 use http::HeaderMap;
-use tidegate_bridge::{End as _, FrameEnd, RpcKind};
+use tidegate_bridge::{End as _, FrameEnd, Read, RpcKind};
 use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::leg::Write;
-use tidegate_testkit::raw_h2::{FrameKind, Frames};
+use tidegate_testkit::raw_h2::{Frame, FrameKind, Frames};
 use tidegate_testkit::wait::{self, GENEROUS};
 use tidegate_transport::{Buffered, Endpoint};
 use tidegate_wire::frame::half_close;
@@ -42,4 +44,61 @@ async fn a_clients_fin_and_the_end_of_its_request_are_one_frame() {
     let both = async { tokio::join!(served, called) };
     let (last, _open) = wait::within(GENEROUS, "the end of the request", both).await;
     assert_eq!(last.payload, half_close());
+}
+
+/// RFC 9113, 8.1: a server that has answered may reset with NO_ERROR what it does not want to read.
+#[tokio::test]
+async fn an_answer_in_the_middle_of_an_upload_is_not_lost_to_the_reset_behind_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let served = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut frames = Frames::accept(stream).await.unwrap();
+        let first = frames.read_until(|frame| frame.kind == FrameKind::Data);
+        let stream = first.await.unwrap().stream;
+        let headers = [(":status", "200"), ("content-type", "application/grpc")];
+        let status = [("grpc-status", "8"), ("grpc-message", "that is enough")];
+        let answer = [
+            Frame::headers(stream, &headers, false),
+            Frame::headers(stream, &status, true),
+            Frame::reset(stream, 0),
+        ];
+        let answer = answer.map(|frame| frame.encode()).concat();
+        frames.send_bytes(&answer).await.unwrap();
+        let _ = frames.read_until(|_| false).await;
+    };
+    let called = async {
+        let connection = Endpoint::parse(&url).unwrap().connect().await.unwrap();
+        let (send, head) = connection
+            .open(metadata::FORWARD_TCP, HeaderMap::new())
+            .unwrap();
+        let agreed = Capabilities::STREAM;
+        let (kind, total) = (RpcKind::ForwardClient, Buffered::new());
+        let mut end = FrameEnd::opened(kind, send, head, init(agreed), Some(agreed), &total);
+        std::future::poll_fn(|cx| {
+            if end.waiting() == 0 {
+                end.queue(Bytes::from_static(&[7; 32 * 1024]));
+            }
+            // In the order in which the loss shows first.
+            match end.poll_flush(cx) {
+                Poll::Ready(Err((_, end))) => return Poll::Ready(end),
+                Poll::Ready(Ok(())) => cx.waker().wake_by_ref(),
+                Poll::Pending => {}
+            }
+            match end.poll_read(true, cx) {
+                Poll::Ready(Read::Ended(_, end)) => Poll::Ready(end),
+                Poll::Ready(_) => {
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    };
+    let both = async {
+        tokio::select! { end = called => end, () = served => unreachable!() }
+    };
+    let end = wait::within(GENEROUS, "the answer", both).await;
+    assert_eq!(end.message, "that is enough");
 }

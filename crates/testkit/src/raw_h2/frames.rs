@@ -190,7 +190,8 @@ impl Frame {
         }
     }
 
-    fn encode(&self) -> Bytes {
+    /// Writes it down, so that several can be sent at once.
+    pub fn encode(&self) -> Bytes {
         let length = u32::try_from(self.payload.len()).expect("a test's frame is small");
         let mut bytes = BytesMut::with_capacity(9 + self.payload.len());
         bytes.put_uint(length.into(), 3);
