@@ -14,6 +14,8 @@ pub(crate) fn init(verbosity: u8) {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Nobody may read stderr any more. To complain there would panic, in whatever has an event.
+        .log_internal_errors(false)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .finish();
     // Only a second call could fail.

@@ -18,6 +18,8 @@ pub fn init(verbosity: u8) {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter(&asked, level))
         .with_writer(std::io::stderr)
+        // Nobody may read stderr any more. To complain there would panic, in whatever has an event.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal())
         .finish();
     // Whoever set one before knows better.

@@ -1,10 +1,12 @@
 //! The program: what it prints, what it refuses, and how it stops.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tidegate_testkit::process::Process;
 use tidegate_testkit::raw_h2::Client;
+use tidegate_testkit::wait::{GENEROUS, until_async};
 use tonic::Code;
 
 use crate::common::{Forward, init, is};
@@ -128,4 +130,28 @@ async fn sigterm_ends_what_is_open_and_exits_0() {
     assert_eq!(status.code(), Some(0));
     let log = gateway.stderr().lines().join("\n");
     assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
+}
+
+/// Whoever read the log may be gone before the gateway is, as behind `| head`.
+#[tokio::test]
+async fn a_log_that_nobody_reads_stops_nothing() {
+    let mut gateway = Command::new(PROGRAM)
+        .args(["--insecure-dev", "--listen", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(gateway.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("listening") {
+        line.clear();
+        assert!(log.read_line(&mut line).unwrap() > 0, "it has ended");
+    }
+    drop(log);
+    let told = Command::new("kill").arg(gateway.id().to_string()).status();
+    assert!(told.unwrap().success());
+    let ended = until_async(GENEROUS, async || gateway.try_wait().unwrap().is_some()).await;
+    if ended.is_err() {
+        gateway.kill().unwrap();
+    }
+    assert_eq!(gateway.wait().unwrap().code(), Some(0));
 }
