@@ -11,6 +11,7 @@ use prost::Message as _;
 use tidegate_directory::Directory;
 use tidegate_gateway::config::{Address, GatewayName, Threads};
 use tidegate_gateway::{Config, Gateway};
+use tidegate_lifecycle::HalfClose;
 use tidegate_lifecycle::id::{GatewayId, SandboxName};
 use tidegate_testkit::messages::{
     Empty, ForwardFrame, ForwardInit, ForwardPayload, FromGateway, FromSupervisor, GatewayMessage,
@@ -20,6 +21,7 @@ use tidegate_testkit::messages::{
 use tidegate_testkit::outcome::Outcome;
 use tidegate_testkit::raw_h2::{Call, Client, Inbox, Outbox, Received, Response};
 use tidegate_testkit::wait::{self, GENEROUS};
+use tidegate_wire::metadata;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -192,6 +194,12 @@ impl Forward {
     }
 }
 
+/// Whether they are a client's that knows what an empty message is.
+fn is_followed(headers: &HeaderMap) -> bool {
+    let agreed = metadata::capabilities(headers, &metadata::CAPABILITIES);
+    headers.contains_key(metadata::STREAM_ID) && agreed.half_close() == HalfClose::Explicit
+}
+
 impl Answer {
     async fn advance(&mut self) {
         let Self::Waiting(_) = self else { return };
@@ -200,9 +208,18 @@ impl Answer {
             return;
         };
         let headers = wait::within(GENEROUS, "headers", response.headers()).await;
-        let (status, headers, inbox) = headers.expect("an answer");
+        let (status, headers, mut inbox) = headers.expect("an answer");
         assert_eq!(status, 200);
-        *self = match Outcome::from_headers(&headers) {
+        let outcome = Outcome::from_headers(&headers);
+        if outcome.is_none() && is_followed(&headers) {
+            let first = wait::within(GENEROUS, "what follows the headers", inbox.next()).await;
+            let Received::Message(empty) = first else {
+                panic!("expected an empty message, got {first:?}")
+            };
+            // Nothing, or one field of no length.
+            assert!(matches!(*empty, [] | [_, 0]), "{empty:?}");
+        }
+        *self = match outcome {
             Some(outcome) => Self::Over(outcome),
             None => Self::Open(headers, inbox),
         };
