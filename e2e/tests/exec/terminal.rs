@@ -86,8 +86,9 @@ async fn ex_23_the_size_is_there_from_the_start(topology: Topology) {
 async fn ex_24_a_resize_reaches_the_program(topology: Topology) {
     let world = World::start(topology, Options::new().commands()).await;
     let client = world.client();
+    // A trap interrupts dash's `read`, which is not the end of what is said.
     let mut command = script(
-        "stty -echo; trap 'echo W' WINCH; echo ready; while read -r line; do eval \"$line\"; done",
+        "stty -echo; trap 'echo W' WINCH; echo ready; while :; do read -r line && eval \"$line\"; done",
     );
     command.terminal = size(80, 24);
     let mut exec = start(&client, command).await;
