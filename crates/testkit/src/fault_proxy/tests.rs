@@ -106,7 +106,7 @@ async fn a_discarded_direction_keeps_the_sender_happy() {
         .write_content(Content::new(16 << 20, 1))
         .await
         .unwrap();
-    hop.proxy.pass(Direction::Both);
+    // The last of it may still be on its way to the proxy, which goes on to discard it.
     assert_eq!(
         (connection.seen().bytes_read, connection.seen().read_end),
         (0, None)
