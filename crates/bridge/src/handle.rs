@@ -20,6 +20,17 @@ pub(crate) enum Note {
     Told(Side, Rank, End),
 }
 
+impl Note {
+    /// Whether nothing may follow. Being asked to end is no end: whoever insists must be heard, also
+    /// before the tunnel has looked.
+    const fn is_final(&self) -> bool {
+        match self {
+            Self::Close(_) | Self::Told(..) => true,
+            Self::CloseBy(..) => false,
+        }
+    }
+}
+
 /// How far a tunnel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -81,7 +92,7 @@ impl Handle {
     }
 
     /// Ends the tunnel of a command at `until`, unless its exit has come by then: it has been asked to
-    /// end. A tunnel of bytes ends now. The first word counts.
+    /// end. A tunnel of bytes ends now. The first word counts, until another ends the tunnel at once.
     pub fn close_by(&self, end: End, until: Instant) {
         self.leave(Note::CloseBy(end, until));
     }
@@ -147,8 +158,62 @@ impl Handle {
 
     fn leave(&self, note: Note) {
         let mut slot = self.0.note.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.get_or_insert_with(|| Box::new(note));
+        let is_first = slot
+            .as_deref()
+            .is_none_or(|waiting| !waiting.is_final() && note.is_final());
+        if is_first {
+            *slot = Some(Box::new(note));
+        }
         drop(slot);
         self.0.waker.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use tidegate_lifecycle::cause::{Origin, Reason};
+
+    use super::*;
+
+    fn word(reason: Reason) -> End {
+        End::new(Origin::Gateway, reason, "")
+    }
+
+    /// What a tunnel finds that looks only after all of it was said.
+    fn found(say: impl FnOnce(&Handle)) -> Option<Reason> {
+        let handle = Handle::new(Instant::now());
+        say(&handle);
+        let note = handle.take_note(&Context::from_waker(Waker::noop()))?;
+        match *note {
+            Note::Close(end) | Note::Told(_, _, end) => Some(end.reason),
+            Note::CloseBy(..) => None,
+        }
+    }
+
+    #[test]
+    fn the_first_word_counts_and_being_asked_is_none() {
+        let closed = || word(Reason::OperatorClosed);
+        let lost = || word(Reason::SupervisorLost);
+        let asks = |handle: &Handle| handle.close_by(closed(), Instant::now());
+        let tells = |handle: &Handle| handle.told(Side::Upstream, Rank::Typed, lost());
+        assert_eq!(found(asks), None);
+        let insists = found(|handle| {
+            asks(handle);
+            handle.close(closed());
+        });
+        assert_eq!(insists, Some(Reason::OperatorClosed));
+        let loses = found(|handle| {
+            asks(handle);
+            tells(handle);
+        });
+        assert_eq!(loses, Some(Reason::SupervisorLost));
+        let late = found(|handle| {
+            tells(handle);
+            asks(handle);
+            handle.close(closed());
+        });
+        assert_eq!(late, Some(Reason::SupervisorLost));
     }
 }
