@@ -34,12 +34,14 @@ impl Seat {
         }
     }
 
-    /// Whether this side has asked, and is answered on the stream.
-    pub(crate) const fn is_answered(self) -> bool {
-        match self {
+    /// Whether `lost` only asks for silence: with NO_ERROR whoever was asked resets what it does not
+    /// want to read any more, behind a complete answer (RFC 9113, 8.1).
+    pub(crate) fn is_answered_before(self, lost: Lost) -> bool {
+        let asks = match self {
             Self::ClientToGateway | Self::SupervisorToGateway { .. } => true,
             Self::GatewayToClient | Self::GatewayToSupervisor { .. } => false,
-        }
+        };
+        asks && lost == Lost::Reset(Http2Reason::NO_ERROR)
     }
 
     /// Whether the stream belongs to a session that agreed on heartbeats.
@@ -105,6 +107,23 @@ mod tests {
                 assert_eq!(end.reason == Reason::ClientCancelled, cancel);
                 assert_eq!(end.reason == Reason::TransportLost, !cancel);
                 assert_eq!(end.origin, seat.neighbour());
+            }
+        }
+    }
+
+    #[test]
+    fn only_who_has_asked_may_be_answered_before_a_reset() {
+        for seat in SEATS {
+            let asks = matches!(seat.neighbour(), Origin::Gateway);
+            assert_eq!(
+                seat.is_answered_before(Lost::Reset(Http2Reason::NO_ERROR)),
+                asks
+            );
+            for other in [
+                Lost::Reset(Http2Reason::CANCEL),
+                Lost::GoAway(Http2Reason::NO_ERROR),
+            ] {
+                assert!(!seat.is_answered_before(other), "{other}");
             }
         }
     }

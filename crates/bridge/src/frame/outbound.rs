@@ -6,10 +6,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Reason};
 use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::Rank;
-use tidegate_lifecycle::{Capabilities, HalfClose};
+
 use tidegate_transport::{
     Buffered, Ledger, Lost, Payload, Reason as Http2Reason, Respond, SendHalf,
 };
@@ -110,20 +111,9 @@ impl<I: Cargo> Outbound<I> {
                 }
                 if let Ok(send) = respond.headers(headers) {
                     self.sink = Sink::Open(send);
-                    self.push_headers(agreed);
                 }
             }
             other => self.sink = other,
-        }
-    }
-
-    /// Lets something follow the headers at once, where the caller knows what an empty message is: a
-    /// balancer may keep bare headers to itself, and a caller that waits for them before it speaks
-    /// would wait for ever.
-    fn push_headers(&mut self, agreed: Capabilities) {
-        let understood = agreed.half_close() == HalfClose::Explicit;
-        if understood && self.seat == Seat::GatewayToClient {
-            self.message(self.queue.keepalive());
         }
     }
 
@@ -163,10 +153,8 @@ impl<I: Cargo> Outbound<I> {
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), (Rank, End)>> {
         match ready!(self.poll_data(cx)) {
             Ok(()) => {}
-            // The answer is complete, and only asks for silence: its reader knows what it says.
-            Err(Lost::Reset(Http2Reason::NO_ERROR)) if self.seat.is_answered() => {
-                return Poll::Pending;
-            }
+            // Its reader knows what the answer says.
+            Err(loss) if self.seat.is_answered_before(loss) => return Poll::Pending,
             Err(loss) => return Poll::Ready(Err(lost(self.seat, loss))),
         }
         while let Some(write) = self.commands.pop_front() {

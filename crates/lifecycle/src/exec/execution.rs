@@ -84,6 +84,7 @@ impl Execution {
         let runs = side == Side::Upstream && hop.role() == Role::Opener(Orientation::Forward);
         if runs {
             self.state = self.state.running();
+            self.joint.greet();
         }
         runs
     }
@@ -224,7 +225,10 @@ impl Execution {
             }
             Kind::Resize => self.resize(),
             Kind::Signal(number) => self.signal(number),
-            Kind::Started(true) if !self.tells_by_message() => Take::Announce,
+            Kind::Started(true) if !self.tells_by_message() => {
+                self.joint.greet();
+                Take::Announce
+            }
             Kind::Started(false) if !self.tells_by_message() => Take::Discard,
             Kind::Exit(code) => {
                 self.code = Some(code);

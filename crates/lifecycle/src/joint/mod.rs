@@ -69,6 +69,11 @@ impl<L: Party> Joint<L> {
         &self.legs[side.index()]
     }
 
+    /// The path is open, which the downstream neighbour is being told.
+    pub(crate) fn greet(&mut self) {
+        self.legs[Side::Downstream.index()].greet();
+    }
+
     pub(crate) const fn leg_mut(&mut self, side: Side) -> &mut L {
         &mut self.legs[side.index()]
     }

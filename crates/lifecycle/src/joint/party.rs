@@ -1,7 +1,7 @@
 //! What a leg must be able to do, whatever it carries, for a joint to end it.
 
 use crate::cause::End;
-use crate::leg::{Leg, Role, Write};
+use crate::leg::{Leg, Orientation, Role, Write};
 
 /// One leg of a joint.
 pub(crate) trait Party {
@@ -21,6 +21,15 @@ pub(crate) trait Party {
     fn complete(&mut self);
     fn abort(&mut self, end: &End);
     fn cut(&mut self, end: &End);
+
+    /// The path is open, which a client learns from headers. An empty message follows them at once
+    /// where it knows what one is: a balancer may keep bare headers to itself, and a client that
+    /// waits for them before it speaks would wait for ever.
+    fn greet(&mut self) {
+        if self.role() == Role::Acceptor(Orientation::Forward) && self.takes_keepalive() {
+            self.keep_alive();
+        }
+    }
 }
 
 impl Party for Leg {

@@ -61,6 +61,9 @@ impl Relay {
     /// The form of FIN on one leg is known: its response headers came, or its RPC was opened.
     pub fn opened(&mut self, side: Side, half_close: HalfClose) {
         self.joint.leg_mut(side).opened(half_close);
+        if side == Side::Upstream {
+            self.joint.greet();
+        }
     }
 
     /// Something arrived from one side. Says what to do with its bytes.

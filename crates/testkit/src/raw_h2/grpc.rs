@@ -38,6 +38,13 @@ impl MessageReader {
         self.0.advance(PREFIX);
         Some(self.0.split_to(length).freeze())
     }
+
+    /// Lets `message`, which was popped, be the next one again.
+    pub fn put_back(&mut self, message: &[u8]) {
+        let rest = self.0.split();
+        self.0.extend_from_slice(&frame_bytes(0, message));
+        self.0.unsplit(rest);
+    }
 }
 
 #[cfg(test)]
@@ -59,5 +66,16 @@ mod tests {
             messages.extend(std::iter::from_fn(|| reader.pop()));
         }
         assert_eq!(messages, [&b"one"[..], b"", b"three"]);
+    }
+
+    #[test]
+    fn what_was_put_back_comes_again_before_the_rest() {
+        let mut reader = MessageReader::default();
+        reader.push(&[frame_bytes(0, b"one"), frame_bytes(0, b"two")].concat());
+        let one = reader.pop().unwrap();
+        reader.put_back(&one);
+        assert_eq!(reader.pop().unwrap(), "one");
+        assert_eq!(reader.pop().unwrap(), "two");
+        assert_eq!(reader.pop(), None);
     }
 }

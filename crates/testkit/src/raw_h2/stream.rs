@@ -181,6 +181,11 @@ impl Inbox {
         }
     }
 
+    /// Lets `message`, which was read, be the next one again.
+    pub fn put_back(&mut self, message: &[u8]) {
+        self.messages.put_back(message);
+    }
+
     /// Reads messages to the end and returns them with it.
     pub async fn rest(&mut self) -> (Vec<Bytes>, Received) {
         let mut messages = Vec::new();

@@ -12,7 +12,7 @@ fn ex_09_the_exit_ends_it_although_the_caller_says_no_end_of_stdin() {
     assert_eq!(rig.reason(), None);
     rig.stalls(CALLER, false);
     assert_eq!(rig.reason(), Some(Ok(())));
-    assert_eq!(rig.said(CALLER), [Write::Ok]);
+    assert_eq!(rig.said(CALLER), [Write::Keepalive, Write::Ok]);
     assert_eq!(rig.said(PROCESS), [Write::Ok]);
     assert_eq!(rig.machine.state(), State::Closed(Cause::Finished));
 }
@@ -205,4 +205,16 @@ fn silence_counts_from_the_claim_of_the_relay() {
     assert_eq!(rig.machine.poll_timeout(), Some(rig.now + limit));
     rig.passes(limit);
     assert_eq!(rig.reason(), Some(Err(Reason::WriteStalled)));
+}
+
+#[test]
+fn a_caller_that_knows_empty_messages_hears_one_when_the_command_runs() {
+    for (caller, heard) in [(OURS, vec![Write::Keepalive]), (Capabilities::NONE, vec![])] {
+        let mut rig = Rig::gateway(caller);
+        rig.says(CALLER, START);
+        assert_eq!(rig.said(CALLER), [], "the path is open, and nothing runs");
+        rig.says(PROCESS, Kind::Started(true));
+        assert_eq!(rig.said(CALLER), heard);
+        assert_eq!(rig.said(PROCESS), []);
+    }
 }

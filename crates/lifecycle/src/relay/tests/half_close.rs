@@ -187,3 +187,21 @@ fn a_half_close_frame_that_was_not_negotiated_is_named() {
         )
     );
 }
+
+#[test]
+fn a_client_that_knows_empty_frames_hears_one_when_the_path_is_open() {
+    for (client, heard) in [
+        (Unsupported, vec![]),
+        (Response, vec![]),
+        (Explicit, vec![Write::Keepalive]),
+    ] {
+        let downstream = Leg::acceptor(Orientation::Forward, client);
+        let mut rig = Rig::new(downstream, Leg::awaited(), Origin::Gateway);
+        rig.step();
+        assert_eq!(rig.said(DOWN), []);
+        rig.machine.opened(UP, Explicit);
+        rig.step();
+        assert_eq!(rig.said(DOWN), heard, "{client:?}");
+        assert_eq!(rig.said(UP), []);
+    }
+}
