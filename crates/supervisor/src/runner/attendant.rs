@@ -82,7 +82,13 @@ impl Attendant {
         let mut state = self.living()?;
         if let Some(running) = &state.running {
             let sent = socket::send(running.socket.as_fd(), bytes, files);
-            sent.inspect_err(|_| state.retire())?;
+            if let Err(error) = sent {
+                // One that is busy has others to serve; one that is gone has not.
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    state.retire();
+                }
+                return Err(error);
+            }
         }
         Ok(state.replaced)
     }

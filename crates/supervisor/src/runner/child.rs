@@ -6,8 +6,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open,
-    pidfd_send_signal, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process,
+    kill_process_group, pidfd_open, pidfd_send_signal, waitid, waitpid,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -72,7 +72,7 @@ pub(super) struct Birth {
 impl Birth {
     /// Takes on the duty to reap the child.
     pub(super) fn adopt(self, pid: Pid) -> io::Result<Child> {
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        let pidfd = watch(pid)?;
         self.children.lock().pids.insert(pid.as_raw_pid());
         Ok(Child::new(pid, pidfd, self.children.clone()))
     }
@@ -104,14 +104,29 @@ impl Children {
         let pid = Pid::from_child(&command.spawn()?);
         family.pids.insert(pid.as_raw_pid());
         drop(family);
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        let pidfd = watch(pid).inspect_err(|_| self.forget(pid))?;
         Ok(Child::new(pid, pidfd, self.clone()))
+    }
+
+    fn forget(&self, pid: Pid) {
+        self.lock().pids.remove(&pid.as_raw_pid());
     }
 
     /// All of them. While the guard lives, none is started by [`Self::spawn`].
     pub(super) fn lock(&self) -> MutexGuard<'_, Family> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A handle of a child of ours that nobody has reaped. Without one nobody could end it later: it is
+/// ended now.
+fn watch(pid: Pid) -> io::Result<OwnedFd> {
+    pidfd_open(pid, PidfdFlags::empty()).map_err(|error| {
+        // An error of these says that it is gone already.
+        let _ = kill_process(pid, Signal::KILL);
+        let _ = waitpid(Some(pid), WaitOptions::empty());
+        error.into()
+    })
 }
 
 /// A process and the duty to reap it.
@@ -197,7 +212,7 @@ impl Child {
 
     fn forget(&mut self) {
         self.reaped = true;
-        self.children.lock().pids.remove(&self.pid.as_raw_pid());
+        self.children.forget(self.pid);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Our end of a pipe or a terminal that a command writes.
 
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -157,8 +158,12 @@ impl Pipe {
             match rustix::io::read(self.file.get_ref(), &mut *scrap) {
                 Err(Errno::AGAIN) => ready.clear_ready(),
                 Err(Errno::INTR) => {}
-                Ok(0) | Err(_) => return Poll::Ready(()),
+                Ok(0) => return Poll::Ready(()),
                 Ok(_) => {}
+                Err(errno) => {
+                    tracing::debug!(error = %io::Error::from(errno), "what is forgotten cannot be read");
+                    return Poll::Ready(());
+                }
             }
         }
     }
@@ -209,7 +214,7 @@ impl Pipe {
 }
 
 /// What cannot be read is not over: its caller is told.
-fn broken(error: &std::io::Error) -> Taken {
+fn broken(error: &io::Error) -> Taken {
     tracing::warn!(%error, "what a command writes cannot be read");
     Taken::Broken
 }

@@ -180,8 +180,12 @@ impl Tree {
             let (bytes, filled) = &mut self.partial;
             let read = self.control.read(&mut bytes[*filled..]).await;
             match read {
-                Ok(0) | Err(_) => return None,
+                Ok(0) => return None,
                 Ok(read) => *filled += read,
+                Err(error) => {
+                    tracing::debug!(%error, "a reaper is not heard any more");
+                    return None;
+                }
             }
         }
         self.partial.1 = 0;
