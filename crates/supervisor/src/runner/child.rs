@@ -224,3 +224,45 @@ impl Drop for Child {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, test_kill_process};
+
+    use super::*;
+
+    /// Sets a limit of the whole process: the runner of these tests gives each its own.
+    #[test]
+    fn a_child_that_no_handle_can_be_had_for_is_ended() {
+        let child = std::process::Command::new("sleep")
+            .arg("7061")
+            .spawn()
+            .unwrap();
+        let (pid, children) = (Pid::from_child(&child), Children::default());
+        let before = getrlimit(Resource::Nofile);
+        let none = Rlimit {
+            current: Some(0),
+            ..before.clone()
+        };
+        setrlimit(Resource::Nofile, none).unwrap();
+        let adopted = children.expect().adopt(pid);
+        setrlimit(Resource::Nofile, before).unwrap();
+        let error = adopted.unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::MFILE.raw_os_error()));
+        assert_eq!(test_kill_process(pid), Err(Errno::SRCH), "it is gone");
+        assert!(!children.lock().contains(pid.as_raw_pid()));
+    }
+
+    #[test]
+    fn orphans_wait_for_births_that_had_begun() {
+        let children = Children::default();
+        let first = children.expect();
+        let found = children.lock().now();
+        let later = children.expect();
+        assert!(!children.lock().are_over(found));
+        drop(first);
+        assert!(children.lock().are_over(found), "the later one began after");
+        drop(later);
+    }
+}
