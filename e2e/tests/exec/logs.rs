@@ -3,10 +3,9 @@
 use tidegate_client::exec::Outcome;
 use tidegate_e2e::journal::assert_silent_about;
 use tidegate_e2e::{Options, Topology, World, every_topology};
-use tidegate_testkit::fault_proxy::Ending;
-use tidegate_testkit::wait::{self, within};
+use tidegate_testkit::wait;
 
-use crate::{GONE, MOMENT, script, start};
+use crate::{GONE, MOMENT, cut_in_half, script, start};
 
 every_topology!(ex_32_the_log_tells_of_a_cancel_and_of_nothing_secret);
 
@@ -37,17 +36,7 @@ async fn ex_32_the_log_tells_of_a_cancel_and_of_nothing_secret(topology: Topolog
         command.environment.extend([secret]);
         let mut exec = start(&client, command).await;
         let half = STDIN.repeat(20_000);
-        exec.input().write(half.clone()).await.unwrap();
-        let arrived = wait::until_async(MOMENT, async || {
-            std::fs::metadata(&file).is_ok_and(|it| it.len() == half.len() as u64)
-        });
-        arrived.await.unwrap();
-        if lost {
-            world.client_proxy().end_all(Ending::Reset);
-        } else {
-            exec.cancel();
-        }
-        let outcome = within(MOMENT, "the end", exec.wait()).await;
+        let outcome = cut_in_half(&world, &mut exec, half, &file, lost).await;
         assert_eq!(matches!(outcome, Outcome::Lost(_)), lost, "{outcome:?}");
         let supervisor = world.supervisor();
         supervisor.until_metric("tidegate_execs", 0.0, GONE).await;

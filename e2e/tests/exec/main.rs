@@ -17,14 +17,17 @@ mod terminal;
 mod unstarted;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command as Process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tidegate_client::exec::{Collected, Command, Exec};
+use bytes::Bytes;
+use tidegate_client::exec::{Collected, Command, Exec, Outcome};
 use tidegate_client::{Client, End, SandboxName};
 use tidegate_e2e::command::{self, Finished, Running};
 use tidegate_e2e::{SANDBOX, World};
+use tidegate_testkit::fault_proxy::Ending;
 use tidegate_testkit::wait::{self, within};
 
 /// How long what ends by itself may take, on a machine that does other things too.
@@ -94,6 +97,30 @@ async fn ran(world: &World, flags: &[&str], argv: &[&str]) -> Finished {
 async fn fed(world: &World, stdin: impl Into<Vec<u8>>, argv: &[&str]) -> Finished {
     let running = Running::fed(cli(world, &["-i"], argv), stdin.into());
     running.finish(wait::GENEROUS).await
+}
+
+/// Gives a command `half` of its stdin, which it keeps in `file`, and goes away: by a cancel, or with
+/// the way to the gateway that the world has a proxy on.
+async fn cut_in_half(
+    world: &World,
+    exec: &mut Exec,
+    half: impl Into<Bytes>,
+    file: &Path,
+    lost: bool,
+) -> Outcome {
+    let half = half.into();
+    let len = half.len() as u64;
+    exec.input().write(half).await.unwrap();
+    let arrived = wait::until_async(MOMENT, async || {
+        fs::metadata(file).is_ok_and(|it| it.len() == len)
+    });
+    arrived.await.unwrap();
+    if lost {
+        world.client_proxy().end_all(Ending::Reset);
+    } else {
+        exec.cancel();
+    }
+    within(MOMENT, "the end", exec.wait()).await
 }
 
 /// A time to sleep that no other process on this machine sleeps: so it can be found.

@@ -8,11 +8,10 @@ use tidegate_client::exec::Outcome;
 use tidegate_e2e::command::Running;
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::content::{Content, Digest};
-use tidegate_testkit::fault_proxy::Ending;
 use tidegate_testkit::process::Terminal;
 use tidegate_testkit::wait::{GENEROUS, within};
 
-use crate::{GONE, MOMENT, argv, cli, fed, ran, run, script, start};
+use crate::{GONE, MOMENT, argv, cli, cut_in_half, fed, ran, run, script, start};
 
 every_topology! {
     ex_04_the_end_of_stdin_arrives,
@@ -112,17 +111,8 @@ async fn ex_32_going_away_is_not_the_end_of_stdin(topology: Topology) {
         );
         let client = world.client();
         let mut exec = start(&client, script(&committing)).await;
-        exec.input().write(vec![b'x'; 1 << 19]).await.unwrap();
-        let arrived = tidegate_testkit::wait::until_async(MOMENT, async || {
-            std::fs::metadata(path("f")).is_ok_and(|it| it.len() == 1 << 19)
-        });
-        arrived.await.unwrap();
-        if lost {
-            world.client_proxy().end_all(Ending::Reset);
-        } else {
-            exec.cancel();
-        }
-        let outcome = within(MOMENT, "the end", exec.wait()).await;
+        let half = vec![b'x'; 1 << 19];
+        let outcome = cut_in_half(&world, &mut exec, half, &path("f"), lost).await;
         match outcome {
             Outcome::Lost(_) if lost => {}
             Outcome::CancelledHere if !lost => {}

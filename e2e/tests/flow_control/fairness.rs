@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tidegate_e2e::measure::{fetch_with, in_one_try, ping_pong, ping_pong_on};
+use tidegate_e2e::measure::{Samples, fetch_with, in_one_try, ping_pong, ping_pong_on};
 use tidegate_e2e::world::open;
 use tidegate_e2e::{Forward, Options, Topology, World, every_topology, sized};
 use tidegate_testkit::content::Content;
 use tidegate_testkit::record::{Ended, Record};
-use tidegate_testkit::target::Target;
+use tidegate_testkit::target::{Connection, Target};
 use tidegate_testkit::wait::{GENEROUS, within};
 
 use crate::{MIB, MOMENT};
@@ -35,6 +35,45 @@ impl Beside {
     }
 }
 
+/// What was measured while a sender stood still.
+struct Measured {
+    sender: Connection,
+    beside: Duration,
+    samples: Samples,
+}
+
+/// Measures when the next stream of `endless` is blocked, and checks that it stays so.
+async fn beside_blocked(
+    endless: &Target,
+    beside: impl Future<Output = (Duration, Samples)>,
+) -> Measured {
+    let sender = endless.next().await;
+    let blocked_at = until_blocked(&sender).await;
+    let (beside, samples) = beside.await;
+    assert_eq!(
+        sender.seen().bytes_written,
+        blocked_at,
+        "the one whose client does not read is blocked"
+    );
+    Measured {
+        sender,
+        beside,
+        samples,
+    }
+}
+
+impl Measured {
+    /// The stream that stood still was reset, which its sender has to notice.
+    async fn after(self, alone: Duration) -> Beside {
+        self.sender.until_write_fails(MOMENT).await;
+        Beside {
+            alone,
+            beside: self.beside,
+            echo: self.samples.percentile(99),
+        }
+    }
+}
+
 async fn fc_01_a_client_that_does_not_read_slows_nobody_else(topology: Topology) {
     let world = World::start(topology, Options::new()).await;
     let (endless, echo) = (Target::endless().unwrap(), Target::echo().unwrap());
@@ -46,25 +85,15 @@ async fn fc_01_a_client_that_does_not_read_slows_nobody_else(topology: Topology)
     let measure = async || {
         let alone = fetch(&download, content).await;
         let a = stalled.connect().await;
-        let sender = endless.next().await;
-        let blocked_at = until_blocked(&sender).await;
-        let (beside, samples) = tokio::join!(
-            fetch(&download, content),
-            ping_pong(&b, &[b'.'; 64], 100, Duration::from_millis(2)),
-        );
-        assert_eq!(
-            sender.seen().bytes_written,
-            blocked_at,
-            "the one whose client does not read is blocked"
-        );
+        let beside = async {
+            tokio::join!(
+                fetch(&download, content),
+                ping_pong(&b, &[b'.'; 64], 100, Duration::from_millis(2)),
+            )
+        };
+        let measured = beside_blocked(&endless, beside).await;
         a.reset();
-        sender.until_write_fails(MOMENT).await;
-        let echo = samples.percentile(99);
-        Beside {
-            alone,
-            beside,
-            echo,
-        }
+        measured.after(alone).await
     };
     in_one_try(measure, Beside::is_fair).await;
     drop(b);
@@ -83,21 +112,15 @@ async fn fc_01_a_stream_that_is_not_read_slows_no_other_on_its_connections(topol
         let alone = fetch_with(&client, source.address(), content).await;
         let mut a = open(&client, endless.address()).await.unwrap();
         assert!(a.recv().await.unwrap().is_some());
-        let sender = endless.next().await;
-        let blocked_at = until_blocked(&sender).await;
-        let (beside, samples) = tokio::join!(
-            fetch_with(&client, source.address(), content),
-            ping_pong_on(&mut b, &[b'.'; 64], 100, Duration::from_millis(2)),
-        );
-        assert_eq!(sender.seen().bytes_written, blocked_at);
+        let beside = async {
+            tokio::join!(
+                fetch_with(&client, source.address(), content),
+                ping_pong_on(&mut b, &[b'.'; 64], 100, Duration::from_millis(2)),
+            )
+        };
+        let measured = beside_blocked(&endless, beside).await;
         a.reset();
-        sender.until_write_fails(MOMENT).await;
-        let echo = samples.percentile(99);
-        Beside {
-            alone,
-            beside,
-            echo,
-        }
+        measured.after(alone).await
     };
     in_one_try(measure, Beside::is_fair).await;
     b.reset();

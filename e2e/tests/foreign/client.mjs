@@ -47,6 +47,26 @@ export function reason(status) {
   return [reason, metadata.origin];
 }
 
+/// Gathers in `events` what comes back of a call; `heard` says what a message adds to it.
+/// `events.until` waits until something holds of them.
+export function watch(call, events, heard) {
+  events.headers = new Promise((resolve) => call.once("metadata", resolve));
+  events.status = new Promise((resolve) => call.once("status", resolve));
+  let told = () => {};
+  call.on("error", () => {}); // the status says it too
+  call.on("data", (message) => {
+    heard(message);
+    told();
+  });
+  call.on("end", () => told());
+  events.until = (holds) =>
+    new Promise((resolve) => {
+      told = () => holds() && resolve();
+      told();
+    });
+  return events;
+}
+
 /// Runs the check that the command line names.
 export async function main(checks) {
   const [check, address, target, ...files] = process.argv.slice(2);

@@ -4,18 +4,15 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 
-import { agreed, grpc, main, reason } from "./client.mjs";
+import { agreed, grpc, main, reason, watch } from "./client.mjs";
 
 const EXEC = ["stream-half-close-v1", "stream-explicit-fin-v1", "exec-result-v1"];
 
-/// Everything that comes back of a call.
-function watch(call) {
+/// Everything that comes back of a command.
+function listen(call) {
   const events = { stdout: [], stderr: [], exits: [], order: 0 };
-  events.headers = new Promise((resolve) => call.once("metadata", resolve));
-  events.status = new Promise((resolve) => call.once("status", resolve));
-  let told = () => {};
-  call.on("error", () => {}); // the status says it too
-  call.on("data", (event) => {
+  events.text = (output) => Buffer.concat(events[output]).toString();
+  return watch(call, events, (event) => {
     assert.equal(events.exits.length, 0, "something after the exit");
     if (event.payload === "exit") events.exits.push(event.exit);
     else if (event.payload) {
@@ -25,22 +22,13 @@ function watch(call) {
       assert.equal(order, events.order + 1, "in the order in which it was read");
       events.order = order;
     }
-    told();
   });
-  call.on("end", () => told());
-  events.until = (holds) =>
-    new Promise((resolve) => {
-      told = () => holds() && resolve();
-      told();
-    });
-  events.text = (output) => Buffer.concat(events[output]).toString();
-  return events;
 }
 
 /// An interactive command that was asked for.
 function start(client, command, more = {}) {
   const call = client.ExecSandboxInteractive();
-  const events = watch(call);
+  const events = listen(call);
   call.write({ start: { sandbox: "box", command, capabilities: EXEC, ...more } });
   return [call, events];
 }
@@ -175,14 +163,14 @@ const CHECKS = {
   // One request, events back.
   async oneRequest(client) {
     const request = (command, more) => ({ sandbox: "box", command, capabilities: EXEC, ...more });
-    let events = watch(client.ExecSandbox(request(["cat"], { stdin: Buffer.from(" \n\0") })));
+    let events = listen(client.ExecSandbox(request(["cat"], { stdin: Buffer.from(" \n\0") })));
     await whole(events, 0);
     assert.equal(events.text("stdout"), " \n\0");
-    events = watch(client.ExecSandbox(request(["sleep", "60"], { executionTimeout: { seconds: 1 } })));
+    events = listen(client.ExecSandbox(request(["sleep", "60"], { executionTimeout: { seconds: 1 } })));
     const exit = await whole(events, 124);
     assert.equal(exit.reason, "EXEC_EXIT_REASON_OPERATION_TIMEOUT");
     const call = client.ExecSandbox(request(script("echo begun; sleep 60")));
-    events = watch(call);
+    events = listen(call);
     await events.until(() => events.text("stdout") === "begun\n");
     call.cancel();
     assert.equal((await events.status).code, grpc.status.CANCELLED);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 
-import { agreed, grpc, main, reason } from "./client.mjs";
+import { agreed, grpc, main, reason, watch } from "./client.mjs";
 
 const STREAM = ["stream-half-close-v1", "stream-explicit-fin-v1"];
 
@@ -12,26 +12,15 @@ function forward(client, target, capabilities, options = {}) {
   const call = client.ForwardTcp(new grpc.Metadata(), options);
   const [host, port] = target.split(/:(?=\d+$)/);
   const events = { data: [], finished: false, bytes: 0 };
-  events.headers = new Promise((resolve) => call.once("metadata", resolve));
-  events.status = new Promise((resolve) => call.once("status", resolve));
-  let told = () => {};
-  call.on("error", () => {}); // the status says it too
-  call.on("data", (frame) => {
+  events.digest = () => createHash("sha256").update(Buffer.concat(events.data)).digest("hex");
+  watch(call, events, (frame) => {
     if (frame.payload === "data") {
       assert.ok(!events.finished, "data after half_close");
       events.data.push(frame.data);
       events.bytes += frame.data.length;
     }
     if (frame.payload === "halfClose") events.finished = true;
-    told();
   });
-  call.on("end", () => told());
-  events.until = (holds) =>
-    new Promise((resolve) => {
-      told = () => holds() && resolve();
-      told();
-    });
-  events.digest = () => createHash("sha256").update(Buffer.concat(events.data)).digest("hex");
   call.write({ init: { sandbox: "box", tcp: { host, port: Number(port) }, capabilities } });
   return [call, events];
 }
