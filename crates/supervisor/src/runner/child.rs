@@ -234,6 +234,7 @@ mod tests {
 
     /// Sets a limit of the whole process: the runner of these tests gives each its own.
     #[test]
+    #[expect(clippy::zombie_processes, reason = "who adopts it reaps it")]
     fn a_child_that_no_handle_can_be_had_for_is_ended() {
         let child = std::process::Command::new("sleep")
             .arg("7061")
@@ -243,7 +244,7 @@ mod tests {
         let before = getrlimit(Resource::Nofile);
         let none = Rlimit {
             current: Some(0),
-            ..before.clone()
+            ..before
         };
         setrlimit(Resource::Nofile, none).unwrap();
         let adopted = children.expect().adopt(pid);
