@@ -216,6 +216,19 @@ impl PipeReceiver {
         }
     }
 
+    /// What was said already, if anything was; as [`PipeReceiver::poll_recv`].
+    ///
+    /// # Errors
+    ///
+    /// As [`PipeReceiver::poll_recv`].
+    pub fn try_recv(&mut self) -> Option<Result<Option<Item>, StreamEnd>> {
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        match self.poll_recv(&mut cx) {
+            Poll::Ready(received) => Some(received),
+            Poll::Pending => None,
+        }
+    }
+
     /// A signal or a resize, ahead of what was said before it: for whoever cannot take that yet.
     pub fn poll_urgent(&mut self, cx: &mut Context<'_>) -> Poll<Item> {
         self.shared.receiver.register(cx.waker());

@@ -48,7 +48,14 @@ impl Job {
         let Some(command) = self.command().await else {
             return;
         };
-        let running = match self.commands.0.start(command).await {
+        let first = self.first();
+        let runner = &self.commands.0;
+        let running = if matches!(first, Some(Item::StdinFin)) {
+            runner.start_without_input(command).await
+        } else {
+            runner.start(command).await
+        };
+        let running = match running {
             Ok(running) => running,
             Err(error) => {
                 let end = failure::end(&error).via(&self.hop);
@@ -60,7 +67,8 @@ impl Job {
         let stop = self.stop.listen();
         let started = Item::Started(Ok(running.scope()));
         if self.sender.send(started).await.is_ok() {
-            Pump::new(running, self.sender, self.receiver, stop).await;
+            let pump = Pump::new(running, self.sender, self.receiver, stop);
+            pump.beginning_with(first).await;
         }
     }
 
@@ -70,6 +78,15 @@ impl Job {
             Ok(Some(Item::Start(start))) => Some(start.command),
             // The tunnel lets nothing else come first.
             Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// What is said to the command first, if it has been said already: often that nothing will be.
+    fn first(&mut self) -> Option<Item> {
+        match self.receiver.try_recv() {
+            Some(Ok(item)) => item,
+            // How the stream has ended is told again.
+            Some(Err(_)) | None => None,
         }
     }
 }

@@ -59,6 +59,14 @@ impl Pump {
         }
     }
 
+    /// With what was said to the command before it ran.
+    pub(super) fn beginning_with(mut self, first: Option<Item>) -> Self {
+        if let Some(item) = first {
+            self.input.take(item, &self.control);
+        }
+        self
+    }
+
     fn poll_stop(&mut self, cx: &mut Context<'_>) {
         if let Some(stop) = &mut self.stop
             && stop.as_mut().poll(cx).is_ready()

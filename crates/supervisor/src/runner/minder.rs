@@ -1,5 +1,7 @@
 //! The task that stays with a command until its tree is done with.
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +25,33 @@ const OTHERS: Duration = Duration::from_millis(250);
 /// Who else holds the command's input, in case that the supervisor is killed.
 #[derive(Debug)]
 pub(super) enum Holder {
-    /// Nobody: a terminal hangs up.
+    /// Nobody: there is none, or it is a terminal, which hangs up.
     Nobody,
     /// The watcher, under a number.
     Watcher(Arc<Watcher>, u64),
     /// The reaper.
     Reaper,
+}
+
+impl Holder {
+    /// The watcher, if there is something to hold.
+    pub(super) fn of(watcher: &Arc<Watcher>, input: Option<BorrowedFd<'_>>) -> io::Result<Self> {
+        match input {
+            Some(input) => {
+                let number = watcher.hold(input)?;
+                Ok(Self::Watcher(Arc::clone(watcher), number))
+            }
+            None => watcher.watch().map(|()| Self::Nobody),
+        }
+    }
+
+    /// Takes the input out of the watcher's hands. A reaper's end with the tree.
+    pub(super) fn let_go(self) {
+        match self {
+            Self::Watcher(watcher, number) => watcher.release(number),
+            Self::Nobody | Self::Reaper => {}
+        }
+    }
 }
 
 /// What was agreed about the end.
@@ -163,9 +186,8 @@ impl Minder {
 
     fn release_input(&mut self) {
         match std::mem::replace(&mut self.holder, Holder::Nobody) {
-            Holder::Nobody => {}
-            Holder::Watcher(watcher, id) => watcher.release(id),
             Holder::Reaper => self.tree.close_input(),
+            holder @ (Holder::Nobody | Holder::Watcher(..)) => holder.let_go(),
         }
     }
 }

@@ -54,6 +54,7 @@ use tokio::sync::oneshot;
 
 use self::inner::{Inner, Means};
 use self::start::Start;
+use self::streams::Input;
 
 pub use self::config::{RunnerConfig, Scope};
 pub use self::door::enter;
@@ -100,6 +101,24 @@ impl Runner {
     ///
     /// A command whose start nobody waits for any more is ended.
     pub async fn start(&self, command: Command) -> Result<Running, StartError> {
+        self.start_with(command, Input::Open).await
+    }
+
+    /// As [`start`](Self::start), for a command that will be told nothing: its input is over before
+    /// it begins. A terminal's is not, whoever writes to it.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_without_input(&self, command: Command) -> Result<Running, StartError> {
+        self.start_with(command, Input::Empty).await
+    }
+
+    async fn start_with(&self, command: Command, input: Input) -> Result<Running, StartError> {
         command.check(&self.0.config.limits)?;
         if self.0.stop.is_cancelled() {
             return Err(StartError::Stopping);
@@ -112,6 +131,7 @@ impl Runner {
         let start = Start {
             inner: Arc::clone(&self.0),
             command,
+            input,
             place,
         };
         self.0.minders.spawn(start.run(tell));

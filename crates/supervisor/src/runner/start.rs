@@ -23,7 +23,7 @@ use super::running::{Control, Running};
 use super::scope::{Manner, Step, Tree, cgroup, reaper};
 use super::socket;
 use super::stdin::Stdin;
-use super::streams::Streams;
+use super::streams::{Input, Streams};
 
 /// Signals that may wait to be sent.
 const SIGNALS: usize = 64;
@@ -33,6 +33,7 @@ const SIGNALS: usize = 64;
 pub(super) struct Start {
     pub(super) inner: Arc<Inner>,
     pub(super) command: Command,
+    pub(super) input: Input,
     pub(super) place: OwnedSemaphorePermit,
 }
 
@@ -84,7 +85,7 @@ impl Start {
 
     /// Everything up to a launcher that was told what to become.
     async fn prepare(&self) -> io::Result<Prepared> {
-        let (streams, files) = Streams::open(self.command.terminal)?;
+        let (streams, files) = Streams::open(self.command.terminal, self.input)?;
         let (mut launcher, its_end) = socket::pair()?;
         let request = self.request();
         let (mut ours, mut said) = launcher.split();
@@ -118,12 +119,11 @@ impl Start {
         let input = input.filter(|_| streams.terminal.is_none());
         match means {
             Means::Cgroups { home, watcher } => {
-                let number = watcher.watch(input)?;
-                let holder = Holder::Watcher(Arc::clone(watcher), number);
+                let holder = Holder::of(watcher, input)?;
                 match cgroup::Tree::start(nursery, home, launcher, ours).await {
                     Ok(tree) => Ok((Tree::Cgroup(tree), holder)),
                     Err(error) => {
-                        watcher.release(number);
+                        holder.let_go();
                         Err(error)
                     }
                 }
@@ -135,7 +135,8 @@ impl Start {
                     input,
                 };
                 let tree = reaper::Tree::start(nursery, launcher, setup).await?;
-                Ok((Tree::Reaper(tree), Holder::Reaper))
+                let holder = input.map_or(Holder::Nobody, |_| Holder::Reaper);
+                Ok((Tree::Reaper(tree), holder))
             }
         }
     }
@@ -239,8 +240,6 @@ impl Start {
 async fn clear_away(mut tree: Tree, holder: Holder) {
     tree.end(Manner::KILL);
     while let Step::Ended(_) = tree.next().await {}
-    if let Holder::Watcher(watcher, number) = holder {
-        watcher.release(number);
-    }
+    holder.let_go();
     tree.bury().await;
 }

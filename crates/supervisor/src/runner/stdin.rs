@@ -29,6 +29,11 @@ impl Inlet {
         Self::Pipe(Mutex::new(Some(Arc::new(file))))
     }
 
+    /// A pipe that nobody will write to.
+    pub(super) const fn closed() -> Self {
+        Self::Pipe(Mutex::new(None))
+    }
+
     /// Closes a pipe: its reader sees the end of its input.
     pub(super) fn close(&self) {
         if let Self::Pipe(file) = self {

@@ -13,6 +13,15 @@ use super::ready::watch_end;
 use super::stdin::Inlet;
 use super::terminal::Terminal;
 
+/// Whether anybody will write to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// Somebody may.
+    Open,
+    /// Nobody will.
+    Empty,
+}
+
 /// Our ends of a command's standard streams.
 #[derive(Debug)]
 pub(super) struct Streams {
@@ -24,25 +33,31 @@ pub(super) struct Streams {
 
 impl Streams {
     /// Opens them: our ends, and the command's.
-    pub(super) fn open(terminal: Option<TerminalSize>) -> io::Result<(Self, Vec<OwnedFd>)> {
+    pub(super) fn open(
+        terminal: Option<TerminalSize>,
+        input: Input,
+    ) -> io::Result<(Self, Vec<OwnedFd>)> {
         match terminal {
             Some(size) => Self::terminal(size),
-            None => Self::pipes(),
+            None => Self::pipes(input),
         }
     }
 
-    fn pipes() -> io::Result<(Self, Vec<OwnedFd>)> {
+    fn pipes(input: Input) -> io::Result<(Self, Vec<OwnedFd>)> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC);
         let output = |file| {
             let file = Arc::new(watch_end(file, Interest::READABLE)?);
             io::Result::Ok(Arc::new(Pipe::new(file, false)))
         };
-        let (stdin, input) = pipe()?;
+        let (stdin, stdin_end) = pipe()?;
         let (stdout, stdout_end) = pipe()?;
         let (stderr, stderr_end) = pipe()?;
         let streams = Self {
             terminal: None,
-            input: Arc::new(Inlet::pipe(watch_end(input, Interest::WRITABLE)?)),
+            input: Arc::new(match input {
+                Input::Open => Inlet::pipe(watch_end(stdin_end, Interest::WRITABLE)?),
+                Input::Empty => Inlet::closed(),
+            }),
             outputs: vec![output(stdout)?, output(stderr)?],
         };
         Ok((streams, vec![stdin, stdout_end, stderr_end]))

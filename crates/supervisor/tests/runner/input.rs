@@ -105,3 +105,26 @@ async fn a_caller_that_goes_away_completes_nothing() {
         runner.stop_all().await;
     }
 }
+
+/// A command that is told nothing sees the end of its input, as one does that is told so later. A
+/// terminal's input is not over: somebody may type.
+#[tokio::test]
+async fn an_input_can_be_over_before_it_begins() {
+    for scope in SCOPES {
+        let runner = runner(scope);
+        let command = sh("cat; readlink /proc/self/fd/0 | cut -c 1-5");
+        let mut running = runner.start_without_input(command).await.unwrap();
+        // Nobody hears it.
+        running.write_stdin(Bytes::from_static(b"hello\n")).await;
+        running.close_stdin().await;
+        let ran = finish(running).await;
+        assert_eq!((ran.stdout(), ran.exit.code), ("pipe:\n", 0));
+
+        let command = on_terminal(sh("read word; echo got $word"), 80, 24);
+        let mut running = runner.start_without_input(command).await.unwrap();
+        running.write_stdin(Bytes::from_static(b"it\n")).await;
+        let ran = finish(running).await;
+        assert!(ran.stdout().contains("got it"), "{:?}", ran.stdout());
+        runner.stop_all().await;
+    }
+}

@@ -94,6 +94,11 @@ impl Group {
     pub(super) fn remove(&self) {
         remove(&self.0);
     }
+
+    /// Removes it if nobody is in it and nothing below it; says whether it is gone.
+    pub(super) fn remove_empty(&self) -> bool {
+        fs::remove_dir(&self.0).is_ok()
+    }
 }
 
 fn is_populated(events: &File) -> bool {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
@@ -108,8 +108,13 @@ impl Home {
 
     /// Takes over what a command has left behind, to remove it when it is empty.
     pub(super) fn left_behind(&self, group: Group) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.push_back(group);
+        self.left().push_back(group);
+        self.tidy();
+    }
+
+    /// Removes some of what commands have left behind, where nobody is in it any more.
+    pub(super) fn tidy(&self) {
+        let mut left = self.left();
         for _ in 0..TIDY.min(left.len()) {
             let Some(group) = left.pop_front() else {
                 return;
@@ -120,6 +125,10 @@ impl Home {
                 group.remove();
             }
         }
+    }
+
+    fn left(&self) -> MutexGuard<'_, VecDeque<Group>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

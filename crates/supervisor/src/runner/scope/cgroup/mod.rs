@@ -33,8 +33,9 @@ use crate::runner::ready;
 pub(in crate::runner) struct Tree {
     child: Child,
     group: Group,
-    /// Becomes ready when the cgroup gains its first member or loses its last.
-    events: AsyncFd<OwnedFd>,
+    /// Becomes ready when the cgroup loses its last member. Most commands leave nobody to wait for:
+    /// there is one when a tree is being ended.
+    events: Option<AsyncFd<OwnedFd>>,
     home: Arc<Home>,
     ended: bool,
     phase: Phase,
@@ -63,16 +64,15 @@ impl Tree {
     ) -> io::Result<Self> {
         let group = home.create_exec()?;
         let started = async {
-            let events = ready::watch(group.events()?.into(), Interest::PRIORITY)?;
             let place = group.open()?;
             let child = nursery.bear(Kind::Launcher, launcher, Some(place.as_fd()), ours);
-            Ok((child.await?, events))
+            child.await
         };
         match started.await {
-            Ok((child, events)) => Ok(Self {
+            Ok(child) => Ok(Self {
                 child,
                 group,
-                events,
+                events: None,
                 home: Arc::clone(home),
                 ended: false,
                 phase: Phase::Running,
@@ -100,11 +100,7 @@ impl Tree {
                     let unknown = crate::runner::child::Ending::Signal(Signal::KILL.as_raw());
                     return Step::Ended(ending.unwrap_or(unknown));
                 }
-                changed = self.events.ready(Interest::PRIORITY), if self.ended => {
-                    if let Ok(mut changed) = changed {
-                        changed.clear_ready();
-                    }
-                }
+                () = changed(self.events.as_ref()), if self.ended => {}
                 () = sleep(until), if until.is_some() => {
                     if let Some(step) = self.late() {
                         return step;
@@ -149,6 +145,12 @@ impl Tree {
     }
 
     pub(super) fn end(&mut self, manner: Manner) {
+        let events = self.group.events();
+        // Without it the members have all of their time, and are looked for when that is over.
+        self.events = events
+            .and_then(|events| ready::watch(events.into(), Interest::PRIORITY))
+            .inspect_err(|error| tracing::debug!(%error, "a cgroup cannot be watched"))
+            .ok();
         if !manner.grace.is_zero() {
             for signal in manner.signals() {
                 self.signal(*signal);
@@ -160,9 +162,22 @@ impl Tree {
     }
 
     pub(super) fn leave(mut self) {
-        self.group.mark_ended();
         self.child.reap();
-        self.home.left_behind(self.group);
+        if self.group.remove_empty() {
+            self.home.tidy();
+        } else {
+            self.group.mark_ended();
+            self.home.left_behind(self.group);
+        }
+    }
+}
+
+async fn changed(events: Option<&AsyncFd<OwnedFd>>) {
+    let Some(events) = events else {
+        return std::future::pending().await;
+    };
+    if let Ok(mut changed) = events.ready(Interest::PRIORITY).await {
+        changed.clear_ready();
     }
 }
 

@@ -32,17 +32,16 @@ impl Watcher {
         }
     }
 
-    /// Sees to it that the watcher lives, and gives it a command's input to hold, under the number
-    /// that is returned.
-    pub(in crate::runner) fn watch(&self, input: Option<BorrowedFd<'_>>) -> io::Result<u64> {
+    /// Sees to it that the watcher lives.
+    pub(in crate::runner) fn watch(&self) -> io::Result<()> {
+        self.process.wake()
+    }
+
+    /// As [`watch`](Self::watch), and gives it a command's input to hold, under the number that is
+    /// returned.
+    pub(in crate::runner) fn hold(&self, input: BorrowedFd<'_>) -> io::Result<u64> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        match input {
-            Some(input) => self
-                .process
-                .tell(&number.to_le_bytes(), &[input])
-                .map(drop)?,
-            None => self.process.wake()?,
-        }
+        self.process.tell(&number.to_le_bytes(), &[input])?;
         Ok(number)
     }
 
