@@ -9,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use socket2::SockRef;
+use rustix::io::Errno;
+use socket2::{Domain, SockRef, Type};
 use tokio::{
     io::Interest,
     net::{TcpStream, ToSocketAddrs},
@@ -30,6 +31,9 @@ const BUFFER: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Socket {
     stream: TcpStream,
+    /// Reset by the time it was looked at for the first time: the kernel has said so, and will not
+    /// again.
+    reset_early: bool,
     account: Account,
 }
 
@@ -44,15 +48,36 @@ impl Drop for Account {
 }
 
 impl Socket {
-    /// Connects to `address`.
+    /// Connects to the first of `address`. A connection that was accepted and reset before this
+    /// returns is one that was reset, and not one that failed.
     ///
     /// # Errors
     ///
     /// Whatever the kernel says.
     pub async fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self::new(stream))
+        let mut addresses = tokio::net::lookup_host(address).await?;
+        let address = addresses.next().ok_or(io::ErrorKind::InvalidInput)?;
+        let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        let mut met = socket.connect(&address.into()).err();
+        if met.as_ref().and_then(io::Error::raw_os_error) == Some(Errno::INPROGRESS.raw_os_error())
+        {
+            met = None;
+        }
+        let stream = TcpStream::from_std(socket.into())?;
+        if met.is_none() {
+            stream.writable().await?;
+            met = stream.take_error()?;
+        }
+        match met {
+            None => Ok(Self::new(stream)),
+            Some(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Self {
+                reset_early: true,
+                ..Self::new(stream)
+            }),
+            Some(error) => Err(error),
+        }
     }
 
     /// Takes over a connected socket.
@@ -63,6 +88,7 @@ impl Socket {
     pub(crate) fn recorded(stream: TcpStream, record: Arc<Record>) -> Self {
         Self {
             stream,
+            reset_early: false,
             account: Account(record),
         }
     }
@@ -206,6 +232,7 @@ impl Socket {
         }
         let record = &self.account.0;
         match self.try_read_when_ready(buffer).await {
+            Ok(0) if self.reset_early => Err(record.read_ended(Ended::Reset)),
             Ok(0) => Err(record.read_ended(Ended::Eof)),
             Ok(read) => {
                 record.read_bytes(&buffer[..read]);

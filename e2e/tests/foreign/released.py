@@ -9,6 +9,7 @@ import os
 import pathlib
 import queue
 import sys
+import traceback
 
 import grpc
 import openshell
@@ -241,7 +242,14 @@ CHECKS = [
 def main(check, endpoint, target, *files):
     with connect(endpoint, files) as client:
         {check.__name__: check for check in CHECKS}[check](client, target)
-    print("ok")
+    print("ok", flush=True)
 
 
-main(*sys.argv[1:])
+try:
+    main(*sys.argv[1:])
+except BaseException:
+    traceback.print_exc()
+    os._exit(1)
+# grpcio's threads may hold a lock of its own when the interpreter stops them, and wants it again to
+# clear up: one run in some hundreds would wait for ever after all is done (seen with 1.85.4).
+os._exit(0)

@@ -14,7 +14,7 @@ use tidegate_e2e::raw::{self, Supervisor};
 use tidegate_e2e::world::open;
 use tidegate_e2e::{Options, Topology, World, every_topology, sized};
 use tidegate_testkit::target::Target;
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
 every_topology! {
     ss_05_control_gets_through_a_busy_processor,
@@ -29,6 +29,9 @@ const PROMISED: Duration = Duration::from_secs(1);
 /// busy with other things makes the wait longer, and not what passes meanwhile.
 const OVERTAKING: u64 = 128 << 20;
 
+/// By when eight times that must have been carried.
+const FLOODED: Duration = Duration::from_secs(150);
+
 /// Eight streams at full speed on one CPU. A session of the test's own counts the heartbeats; opening
 /// streams takes a word there and a word back on the session that carries the flood.
 async fn ss_05_control_gets_through_a_busy_processor(topology: Topology) {
@@ -41,13 +44,17 @@ async fn ss_05_control_gets_through_a_busy_processor(topology: Topology) {
     let client = world.client();
     let mut watch = Supervisor::connect_for(&world, "watch", &raw::SESSION).await;
     let flood = Flood::start(world.forward(&endless).await.address());
-    let until = Instant::now() + sized(Duration::from_secs(8), Duration::from_secs(60));
-    let (heartbeats, words) = tokio::join!(
-        heartbeats(&mut watch, &flood, until),
-        words(&client, &echo, &flood, until),
-    );
-    let carried = flood.stop();
-    assert!(carried > 8 * OVERTAKING, "{carried} bytes are no flood");
+    let long = Instant::now() + sized(Duration::from_secs(8), Duration::from_secs(60));
+    // A machine that does other things as well takes longer for as much.
+    let enough = || long < Instant::now() && flood.carried() > 8 * OVERTAKING;
+    let measured = async {
+        tokio::join!(
+            heartbeats(&mut watch, &flood, enough),
+            words(&client, &echo, &flood, enough),
+        )
+    };
+    let (heartbeats, words) = timeout(FLOODED, measured).await.expect("a flood");
+    flood.stop();
     heartbeats.assert_in_time("heartbeats");
     words.assert_in_time("words there and back");
     assert_eq!(world.sessions(), 1);
@@ -56,10 +63,10 @@ async fn ss_05_control_gets_through_a_busy_processor(topology: Topology) {
 }
 
 /// Listens to heartbeats, which are late from one interval after the one before.
-async fn heartbeats(watch: &mut Supervisor, flood: &Flood, until: Instant) -> Waits {
+async fn heartbeats(watch: &mut Supervisor, flood: &Flood, enough: impl Fn() -> bool) -> Waits {
     let mut waits = Waits::default();
     watch.heartbeat().await;
-    while Instant::now() < until {
+    while !enough() {
         let due = Instant::now() + INTERVAL;
         if timeout_at(due.into(), watch.heartbeat()).await.is_err() {
             let wait = Wait::begin(flood);
@@ -73,9 +80,9 @@ async fn heartbeats(watch: &mut Supervisor, flood: &Flood, until: Instant) -> Wa
 }
 
 /// Opens streams to an echo.
-async fn words(client: &Client, echo: &Target, flood: &Flood, until: Instant) -> Waits {
+async fn words(client: &Client, echo: &Target, flood: &Flood, enough: impl Fn() -> bool) -> Waits {
     let mut waits = Waits::default();
-    while Instant::now() < until {
+    while !enough() {
         let wait = Wait::begin(flood);
         let stream = open(client, echo.address()).await.unwrap();
         waits.push(wait, flood);
@@ -160,13 +167,12 @@ impl Flood {
         self.carried.load(Ordering::Relaxed)
     }
 
-    /// Ends the streams, which have not ended before, and says how much they brought.
-    fn stop(self) -> u64 {
+    /// Ends the streams, which have not ended before.
+    fn stop(self) {
         self.stopped.store(true, Ordering::Relaxed);
         for reader in self.readers {
             reader.join().expect("an endless stream goes on");
         }
-        self.carried.load(Ordering::Relaxed)
     }
 }
 
