@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tidegate_bridge::OPEN_STATES;
 use tidegate_daemon::{Health, process};
+use tidegate_lifecycle::drain::Left;
 use tidegate_lifecycle::session::GatewayState;
 use tidegate_transport::Shards;
 
@@ -40,6 +41,7 @@ struct Gauges {
     bytes: Family<Labels<1>, Counter>,
     buffered: Gauge,
     tasks: Gauge,
+    remaining: Family<Labels<1>, Gauge>,
 }
 
 impl Told {
@@ -93,6 +95,13 @@ impl Gauges {
         registry.register("tidegate_buffered_bytes", buffered, self.buffered.clone());
         let tasks = "Tasks that serve connections and calls";
         registry.register("tidegate_process_tasks", tasks, self.tasks.clone());
+        let remaining =
+            "What the gateway still waits for before it leaves; 0 while it does not leave";
+        registry.register(
+            "tidegate_drain_remaining",
+            remaining,
+            self.remaining.clone(),
+        );
     }
 
     fn set(&self, state: &State, shards: &Shards) {
@@ -105,10 +114,24 @@ impl Gauges {
             .map(|index| shards.get(index).tasks())
             .sum();
         self.tasks.set(signed(tasks));
+        self.set_remaining(state);
         let carried = state.streams.carried();
         for (direction, bytes) in [("upstream", carried.up), ("downstream", carried.down)] {
             let counter = self.bytes.get_or_create(&[("direction", direction)]);
             counter.inc_by(bytes.saturating_sub(counter.get()));
+        }
+    }
+
+    fn set_remaining(&self, state: &State) {
+        let left = if state.draining.is_cancelled() {
+            state.left()
+        } else {
+            Left::default()
+        };
+        for (what, count) in [("streams", left.streams), ("sessions", left.sessions)] {
+            self.remaining
+                .get_or_create(&[("what", what)])
+                .set(signed(count));
         }
     }
 

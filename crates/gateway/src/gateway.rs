@@ -14,6 +14,7 @@ use tonic::service::Routes;
 
 use crate::admin::Told;
 use crate::config::{Address, Config, ConfigError, Protection};
+use crate::departure::Departure;
 use crate::handler::Handler;
 use crate::state::State;
 use crate::stream::watch_memory;
@@ -131,6 +132,17 @@ impl Gateway {
     ///
     /// Dropping it ends everything at once, without a word to anybody.
     pub async fn run(self, shutdown: CancellationToken) {
+        self.run_and_drain(CancellationToken::new(), shutdown).await;
+    }
+
+    /// As [`Gateway::run`], and when `drain` is cancelled it leaves without breaking anything: it says
+    /// that it is not ready, asks supervisors to move, stops listening, lets open streams finish for
+    /// as long as the configuration says, and returns. `shutdown` ends that too.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Gateway::run`].
+    pub async fn run_and_drain(self, drain: CancellationToken, shutdown: CancellationToken) {
         let Self {
             state,
             shards,
@@ -152,9 +164,14 @@ impl Gateway {
         }
         background.spawn(watch_memory(Arc::clone(&state)));
         let doors = Doors::new(&state, shards, tls, routes);
+        let mut listener = Some(listener);
         tokio::select! {
-            () = doors.accept(&listener) => {}
+            () = doors.accept(listener.as_ref()) => {}
             () = shutdown.cancelled() => {}
+            () = drain.cancelled() => {
+                let departure = Departure::new(&state, &doors, &health, &mut listener);
+                shutdown.run_until_cancelled(departure.run()).await;
+            }
         }
         state.draining.cancel();
         health.set_serving(false).await;
@@ -173,7 +190,7 @@ impl std::fmt::Debug for Gateway {
 }
 
 /// Where connections come in and go to their threads.
-struct Doors {
+pub(crate) struct Doors {
     server: Arc<Server>,
     handler: Arc<Handler>,
     shards: Arc<Shards>,
@@ -213,7 +230,11 @@ impl Doors {
         }
     }
 
-    async fn accept(&self, listener: &Listener) {
+    /// Takes connections in for ever; without a listener there are none.
+    pub(crate) async fn accept(&self, listener: Option<&Listener>) {
+        let Some(listener) = listener else {
+            return std::future::pending().await;
+        };
         loop {
             let (stream, peer) = listener.accept().await;
             if let Err(error) = self.admit(stream) {
@@ -244,8 +265,14 @@ impl Doors {
         Ok(())
     }
 
+    /// Tells every client that no new stream is taken; what is open goes on.
+    pub(crate) fn say_goaway(&self) {
+        self.going.cancel();
+    }
+
     /// Ends every stream and session, then the connections.
     async fn close(self, state: &State) {
+        state.closed.cancel();
         state.sessions.close();
         state.streams.close(&state.drained());
         self.going.cancel();

@@ -51,6 +51,10 @@ impl StreamHandler for Handler {
     fn handle(&self, stream: ServerStream) {
         let state = Arc::clone(&self.state);
         let shard = stream.connection.shard;
+        if matches!(stream.head.uri.path(), RELAY_STREAM | CONNECT_SUPERVISOR) {
+            // Streams of clients that still arrive while the gateway leaves are served over these.
+            stream.connection.connection.hold(&state.closed);
+        }
         match stream.head.uri.path() {
             FORWARD_TCP => self.spawn(shard, "forward", stream::forward(state, stream)),
             EXEC_SANDBOX => {

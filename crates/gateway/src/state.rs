@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_directory::Directory;
+use tidegate_lifecycle::drain::Left;
 use tidegate_lifecycle::id::{GatewayId, HopName};
 use tidegate_lifecycle::{End, Origin, Reason};
 use tidegate_transport::Buffered;
@@ -34,8 +35,10 @@ pub(crate) struct State {
     pub(crate) buffered: Arc<Buffered>,
     /// Every task that serves a call or a connection.
     pub(crate) tasks: TaskTracker,
-    /// Cancelled when the gateway takes nothing new and ends what it has.
+    /// Cancelled when the gateway is about to leave: it is not ready, and takes no sessions.
     pub(crate) draining: CancellationToken,
+    /// Cancelled when the gateway takes nothing new and ends what it has.
+    pub(crate) closed: CancellationToken,
 }
 
 impl State {
@@ -55,6 +58,7 @@ impl State {
             buffered,
             tasks: TaskTracker::new(),
             draining: CancellationToken::new(),
+            closed: CancellationToken::new(),
             directory,
             config,
             times,
@@ -65,6 +69,14 @@ impl State {
     /// An end that this gateway decides, with its name on the path.
     pub(crate) fn end(&self, reason: Reason, message: impl Into<String>) -> End {
         End::new(Origin::Gateway, reason, message).via(&self.hop)
+    }
+
+    /// What is open here.
+    pub(crate) fn left(&self) -> Left {
+        Left {
+            streams: self.streams.len(),
+            sessions: self.sessions.len(),
+        }
     }
 
     /// Why nothing new is taken, and everything open ends.

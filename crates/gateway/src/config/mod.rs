@@ -98,6 +98,12 @@ settings! {
         max_buffered: Size = "256MiB",
         /// Bytes that may be on their way in one direction of one stream, 64KiB to 16MiB.
         stream_window: Size = "1MiB" where stream_window,
+        /// How long the gateway says that it is not ready before it stops listening, when it is told to
+        /// leave: the time that balancers take to notice. Supervisors are asked to move meanwhile.
+        drain_announce: Duration = "3s",
+        /// How long open streams may take to finish when the gateway is told to leave: then
+        /// GATEWAY_DRAINING. With 0s everything ends at once.
+        drain_deadline: Duration = "5m",
         /// Divides every time above. For tests.
         time_scale: TimeScale = "1",
     }

@@ -32,6 +32,10 @@ pub struct Times {
     pub retention: Duration,
     /// How long every valid name is.
     pub grace: Duration,
+    /// How long a departure is announced.
+    pub drain_announce: Duration,
+    /// How long it may take.
+    pub drain_deadline: Duration,
 }
 
 impl Config {
@@ -61,6 +65,8 @@ impl Config {
             ssh_session: scaled(self.ssh_session_ttl),
             retention: scaled(self.sandbox_retention),
             grace: scaled(self.restart_grace),
+            drain_announce: scaled(self.drain_announce),
+            drain_deadline: scaled(self.drain_deadline),
         }
     }
 }

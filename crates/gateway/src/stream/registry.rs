@@ -8,6 +8,7 @@ use tidegate_bridge::{Handle, Outcome, Progress};
 use tidegate_lifecycle::id::{SandboxName, StreamId};
 use tidegate_lifecycle::{Cause, End, Origin, Reason};
 use tidegate_transport::Buffered;
+use tokio::sync::Notify;
 
 use super::{Kind, Subject};
 use crate::config::Config;
@@ -68,6 +69,8 @@ pub(crate) struct Streams {
     limits: Limits,
     buffered: Arc<Buffered>,
     metrics: Arc<Metrics>,
+    /// Rung when the last one has ended.
+    empty: Notify,
 }
 
 #[derive(Debug)]
@@ -117,6 +120,7 @@ impl Streams {
             limits,
             buffered,
             metrics,
+            empty: Notify::new(),
         })
     }
 
@@ -182,6 +186,20 @@ impl Streams {
     /// Every stream.
     pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
         self.table().entries.values().cloned().collect()
+    }
+
+    /// How many streams there are.
+    pub(crate) fn len(&self) -> usize {
+        self.table().entries.len()
+    }
+
+    /// Resolves when there is no stream any more, or was none for a moment since it was asked last.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub(crate) async fn emptied(&self) {
+        self.empty.notified().await;
     }
 
     /// The stream called `id`.
@@ -321,6 +339,9 @@ impl Drop for StreamGuard {
             counts.execs -= execs;
         });
         table.ended = table.ended.plus(entry.progress());
+        if table.entries.is_empty() {
+            self.streams.empty.notify_one();
+        }
         drop(table);
         // Without an outcome the stream's task panicked, or its thread was stopped under it.
         let cause = self.outcome.unwrap_or(Cause::Reset {
