@@ -132,6 +132,7 @@ async fn ss_23_one_reset_stream_takes_no_session_with_it(topology: Topology) {
 
 async fn a_gateway_that_stops_says_so_and_the_supervisor_comes_back(topology: Topology) {
     let options = Options::new()
+        .gateway("drain_deadline", "0s")
         .expect_warning(ENDED)
         .expect_warning(NONE_YET);
     let mut world = World::start(topology, options).await;

@@ -7,6 +7,7 @@ mod claims;
 mod common;
 mod daemon;
 mod documents;
+mod drain;
 mod exec;
 mod forward;
 mod limits;

@@ -236,7 +236,7 @@ impl Session {
         self.unflushed = true;
     }
 
-    fn agreed(&self, capability: Capability) -> bool {
+    pub(super) fn agreed(&self, capability: Capability) -> bool {
         self.machine.agreed().has(capability)
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_bridge::Said;
+use tidegate_lifecycle::Capability;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
 use tidegate_lifecycle::id::{ChannelId, GatewayId, SessionId};
 use tidegate_lifecycle::limits::{HEARTBEAT_INTERVAL, STATUS_GRACE};
@@ -248,7 +249,7 @@ impl Session {
                 let end = End::new(Origin::Gateway, Reason::TransportLost, message);
                 break Some(Ended::With(end));
             }
-            if self.is_let_go() && self.relays.is_empty() && self.news.is_empty() {
+            if self.is_done() {
                 break None;
             }
         };
@@ -268,6 +269,13 @@ impl Session {
             return Over::Stopped;
         }
         Over::Ended(how)
+    }
+
+    /// Whether there is nothing left to do. A session that was replaced is ended by its gateway, which has
+    /// heard then that it was, and asks for nothing more: what it asked for meanwhile gets an answer.
+    fn is_done(&self) -> bool {
+        let waits = self.leaving.is_none() && self.agreed(Capability::SessionDrain);
+        self.is_let_go() && !waits && self.relays.is_empty() && self.news.is_empty()
     }
 
     /// Whether it takes no new streams, by our own decision.
