@@ -43,8 +43,6 @@ pub(super) enum Note {
     AskToEnd(ChannelId, End),
     /// This gateway leaves: the supervisor is to move within this time.
     Leave(Duration, Arc<[String]>),
-    /// The supervisor has another session that takes new relays.
-    Retire,
 }
 
 /// Why this gateway ends a session.
@@ -129,11 +127,6 @@ impl Session {
     /// that does not ends as soon as it carries nothing.
     pub(crate) fn leave(&self, deadline: Duration, alternatives: Arc<[String]>) {
         self.note(Note::Leave(deadline, alternatives));
-    }
-
-    /// Its supervisor has another session, which takes its new relays from now on.
-    pub(crate) fn retire(&self) {
-        self.note(Note::Retire);
     }
 
     /// Whether its supervisor can be asked to move.

@@ -106,10 +106,6 @@ impl Control {
                 }
                 Note::AskToEnd(..) => {}
                 Note::Leave(deadline, alternatives) => self.leave(deadline, &alternatives)?,
-                Note::Retire => {
-                    self.machine.retire();
-                    self.state.sessions.retire(&self.session);
-                }
             }
         }
         if let Some(ending) = self.session.ending() {

@@ -103,3 +103,45 @@ impl std::fmt::Debug for Places {
         f.debug_set().entries(self.known.keys()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gateway() -> Gateway {
+        Gateway::new(Endpoint::parse("https://gw.example:7070").unwrap())
+    }
+
+    fn names(found: &[&str]) -> Vec<String> {
+        let found = found.iter().map(|address| address.parse().unwrap());
+        let pinned = pinned(&gateway(), found.collect());
+        pinned.into_iter().map(|gateway| gateway.url).collect()
+    }
+
+    #[test]
+    fn a_name_that_stands_for_several_machines_is_several_places() {
+        assert_eq!(names(&["10.0.0.1:7070"]), Vec::<String>::new());
+        assert_eq!(
+            names(&["127.0.0.1:7070", "[::1]:7070"]),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            names(&["10.0.0.2:7070", "10.0.0.1:7070", "10.0.0.2:7070"]),
+            [
+                "https://gw.example:7070 at 10.0.0.1",
+                "https://gw.example:7070 at 10.0.0.2"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_told_is_used_if_it_may_be_dialled() {
+        let only_tls = |url: &str| Endpoint::parse(url).ok().filter(Endpoint::is_tls);
+        let mut places = Places::new(vec![gateway()], Box::new(only_tls));
+        let told = ["http://a:1", "https://b:1", "nonsense"].map(String::from);
+        assert_eq!(places.admit(told.into()), ["https://b:1"]);
+        assert!(places.gateway("https://b:1").is_some());
+        assert!(places.gateway("http://a:1").is_none());
+        assert_eq!(places.configured(), ["https://gw.example:7070"]);
+    }
+}
