@@ -1,3 +1,5 @@
+//! The roster: one case after the other, and at random.
+
 use proptest::prelude::*;
 
 use super::*;
