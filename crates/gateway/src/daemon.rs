@@ -60,7 +60,7 @@ async fn serve(config: Config) -> std::io::Result<()> {
         () = insist.cancelled() => {}
     }
     if tokio::time::timeout(INSISTED, running).await.is_err() {
-        tracing::info!("told to stop twice: what has not ended is cut");
+        tracing::info!("what has not ended by now is cut");
     }
     Ok(())
 }

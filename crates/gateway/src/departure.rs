@@ -63,6 +63,7 @@ impl<'a> Departure<'a> {
                 match now {
                     Step::Announce => self.announce().await,
                     Step::Close => self.close(),
+                    Step::Dismiss => self.dismiss(),
                     Step::Abort => return,
                 }
                 step = self.drain.look(self.state.left(), Instant::now());
@@ -76,7 +77,7 @@ impl<'a> Departure<'a> {
 
     async fn next_event(&self) -> Event {
         let (state, now) = (self.state, Instant::now());
-        let timer = self.drain.poll_timeout(now);
+        let timer = self.drain.poll_timeout();
         tokio::select! {
             () = self.doors.accept(self.listener.as_ref()) => Event::Timer,
             () = sleep_until(self.next.into()), if !self.queue.is_empty() => Event::Turn,
@@ -112,6 +113,14 @@ impl<'a> Departure<'a> {
             "not listening any more, open streams may finish"
         );
         self.line_up(|session| !session.moves());
+    }
+
+    /// Who was asked to move has done so, cannot, or does not understand: a supervisor of an earlier
+    /// release knows goodbye and nothing else of the capability.
+    fn dismiss(&self) {
+        for (session, _) in self.state.sessions.all() {
+            session.dismiss();
+        }
     }
 
     /// Puts those that `belong` into the queue, in no order: each of them is another's burden.

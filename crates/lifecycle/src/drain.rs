@@ -12,8 +12,9 @@
 //! | Draining: it does not listen, and says GOAWAY | none come | served, where a connection is open | those that cannot be asked end when they are empty |
 //! | Drained | – | ended with GATEWAY_DRAINING | ended with it |
 //!
-//! The deadline counts from the moment that it was asked to leave. A session that has not found a place
-//! elsewhere does not keep an idle gateway: it may be that there is none.
+//! The deadline counts from the moment that it was asked to leave. A session that has not moved in some
+//! seconds ends when it is empty, and does not keep an idle gateway: it may be that there is no place to
+//! go, or that its supervisor does not understand what it was asked.
 
 use std::time::{Duration, Instant};
 
@@ -38,8 +39,8 @@ pub enum DrainState {
     Draining {
         /// When everything has to be over.
         deadline: Instant,
-        /// Until when sessions are waited for although there is no stream.
-        patience: Instant,
+        /// Until when sessions may move; none when that is over.
+        patience: Option<Instant>,
     },
     /// What is still here ends now.
     Drained,
@@ -52,6 +53,8 @@ pub enum Step {
     Announce,
     /// Close listeners, say GOAWAY, and end sessions that cannot be asked when they are empty.
     Close,
+    /// Sessions have had time to move: those that are still here end when they are empty.
+    Dismiss,
     /// End what is left.
     Abort,
 }
@@ -76,7 +79,7 @@ pub struct Left {
     pub sessions: usize,
 }
 
-/// A gateway's way out. Each step is said once, in order; [`Step::Abort`] is the last.
+/// A gateway's way out. Each step is said once at most, in order; [`Step::Abort`] is the last.
 #[derive(Debug)]
 pub struct Drain {
     announce: Duration,
@@ -146,31 +149,35 @@ impl Drain {
     pub fn look(&mut self, left: Left, now: Instant) -> Option<Step> {
         match self.state {
             DrainState::Announcing { until, deadline } if until <= now => {
-                let patience = (now + self.patience).min(deadline);
+                let patience = Some((now + self.patience).min(deadline));
                 self.state = DrainState::Draining { deadline, patience };
                 Some(Step::Close)
             }
             DrainState::Draining { deadline, patience } => {
-                let empty = left.streams == 0 && (left.sessions == 0 || patience <= now);
-                if !empty && now < deadline {
+                let empty = left.streams == 0 && (left.sessions == 0 || patience.is_none());
+                if empty || deadline <= now {
+                    self.state = DrainState::Drained;
+                    return Some(Step::Abort);
+                }
+                if patience.is_none_or(|until| now < until) {
                     return None;
                 }
-                self.state = DrainState::Drained;
-                Some(Step::Abort)
+                self.state = DrainState::Draining {
+                    deadline,
+                    patience: None,
+                };
+                Some(Step::Dismiss)
             }
             DrainState::Accepting | DrainState::Announcing { .. } | DrainState::Drained => None,
         }
     }
 
     /// When to look again, although nothing has changed before.
-    pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             DrainState::Accepting | DrainState::Drained => None,
             DrainState::Announcing { until, .. } => Some(until),
-            DrainState::Draining { deadline, patience } if now < patience => {
-                Some(patience.min(deadline))
-            }
-            DrainState::Draining { deadline, .. } => Some(deadline),
+            DrainState::Draining { deadline, patience } => Some(patience.unwrap_or(deadline)),
         }
     }
 
@@ -229,7 +236,7 @@ mod tests {
                 "Draining",
                 DrainState::Draining {
                     deadline,
-                    patience: now + PATIENCE,
+                    patience: Some(now + PATIENCE),
                 },
             ),
             ("Drained", DrainState::Drained),
@@ -268,10 +275,10 @@ mod tests {
         assert_eq!(drain.begin(now), Some(Step::Announce));
         assert_eq!(drain.look(left(0, 0), now + SECOND), None);
         let closed = now + ANNOUNCE;
-        assert_eq!(drain.poll_timeout(now), Some(closed));
+        assert_eq!(drain.poll_timeout(), Some(closed));
         assert_eq!(drain.look(left(0, 0), closed), Some(Step::Close));
         assert_eq!(drain.look(left(0, 0), closed), Some(Step::Abort));
-        assert_eq!(drain.poll_timeout(closed), None);
+        assert_eq!(drain.poll_timeout(), None);
     }
 
     #[test]
@@ -283,13 +290,12 @@ mod tests {
         drain.look(left(0, 1), closed);
         assert_eq!(drain.look(left(0, 1), closed + SECOND), None);
         let out_of_patience = closed + PATIENCE;
-        assert_eq!(drain.poll_timeout(closed), Some(out_of_patience));
-        assert_eq!(
-            drain.look(left(1, 1), out_of_patience),
-            None,
-            "a stream does"
-        );
-        assert_eq!(drain.poll_timeout(out_of_patience), Some(now + DEADLINE));
+        assert_eq!(drain.poll_timeout(), Some(out_of_patience));
+        let dismissed = drain.look(left(1, 1), out_of_patience);
+        assert_eq!(dismissed, Some(Step::Dismiss));
+        let kept = drain.look(left(1, 1), out_of_patience);
+        assert_eq!(kept, None, "a stream does");
+        assert_eq!(drain.poll_timeout(), Some(now + DEADLINE));
         assert_eq!(drain.look(left(0, 1), out_of_patience), Some(Step::Abort));
     }
 
@@ -327,7 +333,7 @@ mod tests {
             let mut now = begin;
             let mut news = news.into_iter();
             let mut have = left(2, 2);
-            while let Some(due) = drain.poll_timeout(now) {
+            while let Some(due) = drain.poll_timeout() {
                 prop_assert!(due <= begin + deadline);
                 match news.next() {
                     Some((streams, sessions, millis)) if now + Duration::from_millis(millis) < due => {
@@ -340,7 +346,11 @@ mod tests {
                     steps.push(Some(step));
                 }
             }
-            prop_assert_eq!(steps, [Some(Step::Announce), Some(Step::Close), Some(Step::Abort)]);
+            let last = steps.len() - 1;
+            let between = &steps[2..last];
+            prop_assert!(matches!(between, [] | [Some(Step::Dismiss)]), "{:?}", steps);
+            prop_assert_eq!(&steps[..2], [Some(Step::Announce), Some(Step::Close)]);
+            prop_assert_eq!(steps[last], Some(Step::Abort));
             prop_assert!(now <= begin + deadline);
         }
     }

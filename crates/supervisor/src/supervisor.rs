@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::GatewayUrl;
 use crate::context::Context;
 use crate::exec::Commands;
-use crate::homes::{Homes, Places};
+use crate::homes::{Homes, Places, Ready};
 use crate::session::Gateway;
 use crate::{Config, Phase, memory};
 
@@ -170,7 +170,7 @@ impl Supervisor {
     /// other crosses no threads.
     async fn home(&self, stop: CancellationToken) -> Result<(), StopReason> {
         let settings = Arc::clone(&self.settings);
-        let learnt = Box::new(move |url: &str| settings.learnt(url));
+        let learnt = Ready::new(move |url| settings.learnt(url));
         let homes = Homes::new(
             Arc::clone(&self.context),
             Arc::clone(&self.shards),

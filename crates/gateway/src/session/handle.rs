@@ -43,6 +43,8 @@ pub(super) enum Note {
     AskToEnd(ChannelId, End),
     /// This gateway leaves: the supervisor is to move within this time.
     Leave(Duration, Arc<[String]>),
+    /// The supervisor has had time to move.
+    Dismiss,
 }
 
 /// Why this gateway ends a session.
@@ -127,6 +129,11 @@ impl Session {
     /// that does not ends as soon as it carries nothing.
     pub(crate) fn leave(&self, deadline: Duration, alternatives: Arc<[String]>) {
         self.note(Note::Leave(deadline, alternatives));
+    }
+
+    /// Its supervisor was asked to move and has had time for it: it ends as soon as it carries nothing.
+    pub(crate) fn dismiss(&self) {
+        self.note(Note::Dismiss);
     }
 
     /// Whether its supervisor can be asked to move.

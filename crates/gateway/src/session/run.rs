@@ -106,6 +106,7 @@ impl Control {
                 }
                 Note::AskToEnd(..) => {}
                 Note::Leave(deadline, alternatives) => self.leave(deadline, &alternatives)?,
+                Note::Dismiss => self.machine.dismiss(),
             }
         }
         if let Some(ending) = self.session.ending() {

@@ -211,6 +211,14 @@ impl GatewaySession {
         }
     }
 
+    /// This gateway leaves, and the supervisor has had time to move: the session ends when it carries
+    /// nothing.
+    pub const fn dismiss(&mut self) {
+        if matches!(self.leaving, Leaving::No) {
+            self.leaving = Leaving::Ours;
+        }
+    }
+
     /// What becomes of the session when it carries no relay.
     pub const fn idle(&self) -> Idle {
         match (self.state, self.leaving) {
@@ -398,6 +406,21 @@ mod tests {
         };
         session.recv(goodbye, Instant::now()).unwrap();
         assert_eq!(session.idle(), Idle::Released);
+    }
+
+    #[test]
+    fn a_session_that_does_not_move_is_dismissed_and_one_that_was_let_go_is_not() {
+        let mut session = session_in(GatewayState::Live);
+        assert_eq!(session.leave(), Farewell::Ask);
+        assert_eq!(session.idle(), Idle::Stays);
+        session.dismiss();
+        assert_eq!(session.idle(), Idle::Left);
+        let goodbye = FromSupervisor::Goodbye {
+            deadline: Duration::from_secs(300),
+        };
+        session.recv(goodbye, Instant::now()).unwrap();
+        session.dismiss();
+        assert_eq!(session.idle(), Idle::Released, "in peace");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::complaint::Complaint;
-pub(crate) use self::places::Places;
+pub(crate) use self::places::{Places, Ready};
 use self::schedule::Clock;
 use crate::context::Context;
 use crate::session::{self, Assignment, Gateway, News, Over};
@@ -148,6 +148,7 @@ impl Homes {
                         homes: self.context.config.homes.0,
                         replaces,
                         held,
+                        ready: self.places.ready(),
                         let_go: CancellationToken::new(),
                     };
                     self.dial(seat, assignment, stop);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -15,8 +16,30 @@ const LOOKUP: Duration = Duration::from_secs(5);
 /// Addresses that are kept of one name.
 const MAX_ADDRESSES: usize = 32;
 
-/// Makes the endpoint of a URL that was learnt, as the configured ones are made.
-type Ready = Box<dyn Fn(&str) -> Option<Endpoint> + Send + Sync>;
+/// Makes the endpoint of a URL that a gateway has told, as the configured ones are made. None for one
+/// that may not be dialled.
+#[derive(Clone)]
+pub(crate) struct Ready(Arc<dyn Fn(&str) -> Option<Endpoint> + Send + Sync>);
+
+impl Ready {
+    pub(crate) fn new(ready: impl Fn(&str) -> Option<Endpoint> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ready))
+    }
+
+    pub(crate) fn endpoint(&self, url: &str) -> Option<Endpoint> {
+        let endpoint = (self.0)(url);
+        if endpoint.is_none() {
+            tracing::debug!(url, "an address that a gateway told is not used");
+        }
+        endpoint
+    }
+}
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ready").finish_non_exhaustive()
+    }
+}
 
 /// Every place that is known.
 pub(crate) struct Places {
@@ -36,6 +59,11 @@ impl Places {
         }
     }
 
+    /// What is made of what gateways tell.
+    pub(super) fn ready(&self) -> Ready {
+        self.ready.clone()
+    }
+
     /// The names of those that are configured, in order.
     pub(super) fn configured(&self) -> Vec<String> {
         let urls = self.configured.iter().map(|gateway| gateway.url.clone());
@@ -52,11 +80,8 @@ impl Places {
     pub(super) fn admit(&mut self, urls: Vec<String>) -> Vec<String> {
         let mut names = Vec::new();
         for url in urls {
-            let Some(endpoint) = (self.ready)(&url) else {
-                tracing::debug!(url, "an address that a gateway told is not used");
-                continue;
-            };
-            names.extend(self.add(vec![Gateway::new(endpoint)]));
+            let told = self.ready.endpoint(&url).map(Gateway::new);
+            names.extend(self.add(told.into_iter().collect()));
         }
         names
     }
@@ -137,7 +162,7 @@ mod tests {
     #[test]
     fn what_is_told_is_used_if_it_may_be_dialled() {
         let only_tls = |url: &str| Endpoint::parse(url).ok().filter(Endpoint::is_tls);
-        let mut places = Places::new(vec![gateway()], Box::new(only_tls));
+        let mut places = Places::new(vec![gateway()], Ready::new(only_tls));
         let told = ["http://a:1", "https://b:1", "nonsense"].map(String::from);
         assert_eq!(places.admit(told.into()), ["https://b:1"]);
         assert!(places.gateway("https://b:1").is_some());

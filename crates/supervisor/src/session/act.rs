@@ -64,6 +64,11 @@ impl Session {
                 "the gateway promises no heartbeats: its silence is not taken for its end"
             );
         }
+        // Behind a balancer another call of the same address may end at another gateway.
+        let told = accepted.public_url.as_deref();
+        if let Some(endpoint) = told.and_then(|url| self.ready.endpoint(url)) {
+            self.lanes.lead_to(endpoint);
+        }
         self.standing = Some(self.context.metrics.session());
         self.terms = Some(Terms {
             session: accepted.session.clone(),

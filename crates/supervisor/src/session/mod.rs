@@ -32,6 +32,7 @@ pub(crate) use self::news::{News, Outlet};
 
 use self::control::Control;
 use crate::context::Context;
+use crate::homes::Ready;
 use crate::lanes::Lanes;
 use crate::metrics::Standing;
 use crate::relay::{Leash, Report, Terms};
@@ -85,6 +86,8 @@ pub(crate) struct Assignment {
     pub(crate) replaces: Option<SessionId>,
     /// The gateways that there are sessions with.
     pub(crate) held: Vec<GatewayId>,
+    /// Makes endpoints of what its gateway tells.
+    pub(crate) ready: Ready,
     /// Cancelled when another session has taken over from this one.
     pub(crate) let_go: CancellationToken,
 }
@@ -122,6 +125,7 @@ async fn open(
         homes,
         replaces,
         held,
+        ready,
         let_go,
     } = assignment;
     let hello = Hello {
@@ -136,7 +140,7 @@ async fn open(
     };
     let opening = Control::open(context, &gateway.endpoint, hello);
     let control = timeout_at(by, opening).await.map_err(late)??;
-    let mut session = Session::new(context, shards, gateway, control, outlet);
+    let mut session = Session::new(context, shards, gateway, control, outlet, ready);
     session.let_go = let_go;
     timeout_at(by, session.accepted()).await.map_err(late)??;
     Ok(session)
@@ -157,6 +161,7 @@ struct Session {
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
     outlet: Outlet,
+    ready: Ready,
     /// What the outlet has not taken yet.
     news: VecDeque<News>,
     standing: Option<Standing>,
@@ -189,6 +194,7 @@ impl Session {
         gateway: Gateway,
         control: Control,
         outlet: Outlet,
+        ready: Ready,
     ) -> Self {
         let now = Instant::now();
         let interval = context.config.scaled(HEARTBEAT_INTERVAL);
@@ -206,6 +212,7 @@ impl Session {
             reports,
             reporter,
             outlet,
+            ready,
             news: VecDeque::new(),
             standing: None,
             let_go: CancellationToken::new(),

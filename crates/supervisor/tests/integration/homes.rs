@@ -100,6 +100,20 @@ async fn a_gateway_can_say_where_others_are() {
     serves(&mut new, "there").await;
 }
 
+/// As behind a balancer, where the next connection may end anywhere.
+#[tokio::test]
+async fn data_goes_where_the_gateway_says_that_it_is() {
+    let (balancer, itself) = (Gateway::start().await, Gateway::start().await);
+    let _supervisor = Running::start(config(balancer.address()));
+    let mut control = balancer.hello().await;
+    control.accept_with("gw0", &url(&itself)).await;
+    let echo = Target::echo().unwrap();
+    control.ask("c", echo.address().port()).await;
+    control.dialled("c").await.unwrap();
+    let mut data = itself.data().await;
+    claim(&mut data).await.echo(b"here").await;
+}
+
 #[tokio::test]
 async fn a_gateway_that_is_alone_keeps_its_session_until_it_is_gone() {
     let gateway = Gateway::start().await;

@@ -126,9 +126,15 @@ impl Gateway {
 impl Control {
     /// Accepts the hello as the gateway of this name, whose session is called the same.
     pub(crate) async fn accept_as(&mut self, name: &str) {
+        self.accept_with(name, "").await;
+    }
+
+    /// The same, as one that says where it is itself.
+    pub(crate) async fn accept_with(&mut self, name: &str, public_url: &str) {
         let accepted = SessionAccepted {
             session_id: name.into(),
             gateway_id: name.into(),
+            public_url: public_url.into(),
             heartbeat_interval: Some(Duration::from_secs(15).try_into().unwrap()),
             capabilities: CAPABILITIES.map(String::from).into(),
             ..SessionAccepted::default()
