@@ -19,7 +19,9 @@ const MAX_ADDRESSES: usize = 32;
 /// Makes the endpoint of a URL that a gateway has told, as the configured ones are made. None for one
 /// that may not be dialled.
 #[derive(Clone)]
-pub(crate) struct Ready(Arc<dyn Fn(&str) -> Option<Endpoint> + Send + Sync>);
+pub(crate) struct Ready(Arc<Make>);
+
+type Make = dyn Fn(&str) -> Option<Endpoint> + Send + Sync;
 
 impl Ready {
     pub(crate) fn new(ready: impl Fn(&str) -> Option<Endpoint> + Send + Sync + 'static) -> Self {
