@@ -96,7 +96,7 @@ async fn echoes(socket: &Socket, bytes: &[u8]) {
 
 #[tokio::test]
 async fn a_forward_keeps_its_listener_while_one_gateway_leaves_and_another_dies() {
-    let (mut leaving, dying) = (Running::start("gw0").await, Running::start("gw1").await);
+    let (mut leaving, mut dying) = (Running::start("gw0").await, Running::start("gw1").await);
     let _supervisor = supervise([&leaving, &dying]);
     until_both_have_it([&leaving, &dying]).await;
     let echo = Target::echo().unwrap();
@@ -132,7 +132,7 @@ async fn a_forward_keeps_its_listener_while_one_gateway_leaves_and_another_dies(
     let back = Running::at(leaving.address, "gw0").await;
     until_both_have_it([&back, &dying]).await;
     dying.shutdown.cancel();
-    dying.door_is_closed().await;
+    dying.gone().await;
     let last = Socket::connect(local).await.unwrap();
     echoes(&last, b"and back").await;
     assert!(forward.is_running(), "{forward}");
