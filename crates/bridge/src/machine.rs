@@ -176,7 +176,10 @@ impl Machine for Execution {
             _ => self.recv(side, item.kind(), now),
         };
         match take {
-            exec::Take::Deliver => Taken::Deliver(item),
+            exec::Take::Deliver => Taken::Deliver(match item {
+                Item::Started(Err(end)) => Item::Started(Err(self.refusal(end))),
+                other => other,
+            }),
             exec::Take::Type(byte) => Taken::Deliver(Item::Stdin(Bytes::copy_from_slice(&[byte]))),
             exec::Take::Announce => Taken::Announce,
             exec::Take::Discard => Taken::Discard(item.weight()),

@@ -168,6 +168,18 @@ impl Leg {
         }
     }
 
+    /// The same leg, whose neighbour is another gateway.
+    #[must_use]
+    pub fn between_gateways(mut self) -> Self {
+        self.voice = self.voice.between_gateways();
+        self
+    }
+
+    /// Whether the neighbour is another gateway.
+    pub const fn is_between_gateways(&self) -> bool {
+        self.voice.is_between_gateways()
+    }
+
     /// What the leg is made of.
     pub const fn role(&self) -> Role {
         self.voice.role()

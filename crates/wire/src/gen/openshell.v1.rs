@@ -826,6 +826,60 @@ impl ServiceStatus {
         }
     }
 }
+/// One frame of PeerRelay. The first is `init`, exactly once, from the gateway that asks. Everything
+/// else is numbered as in RelayFrame.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PeerRelayFrame {
+    #[prost(oneof = "peer_relay_frame::Payload", tags = "1, 2, 3, 200, 201")]
+    pub payload: ::core::option::Option<peer_relay_frame::Payload>,
+}
+/// Nested message and enum types in `PeerRelayFrame`.
+pub mod peer_relay_frame {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Payload {
+        #[prost(message, tag = "1")]
+        Init(super::PeerRelayInit),
+        /// At most 65,536 bytes from a peer that offered `frame-limit-v1`. Empty is legal and means nothing.
+        #[prost(bytes, tag = "2")]
+        Data(::prost::bytes::Bytes),
+        /// Only where it was negotiated.
+        #[prost(message, tag = "3")]
+        HalfClose(super::StreamHalfClose),
+        /// What goes to a command, and only on a relay that was asked for with `exec`.
+        #[prost(message, tag = "200")]
+        ExecInput(super::ExecSandboxInput),
+        /// What comes from one.
+        #[prost(message, tag = "201")]
+        ExecEvent(super::ExecSandboxEvent),
+    }
+}
+/// Which stream is asked for, of whose session, and by whom.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PeerRelayInit {
+    #[prost(string, tag = "1")]
+    pub sandbox_id: ::prost::alloc::string::String,
+    /// Where the stream leads. The owner names the relay and the lane anew.
+    #[prost(message, optional, tag = "2")]
+    pub relay_open: ::core::option::Option<RelayOpen>,
+    /// The gateway that asks; what it shows in its certificate and in `x-openshell-peer-replica`.
+    #[prost(string, tag = "3")]
+    pub requester_replica_id: ::prost::alloc::string::String,
+    /// What the requester understands.
+    #[prost(string, repeated, tag = "4")]
+    pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The session that the requester knows of. Unset from peers that know no directory.
+    #[prost(string, tag = "200")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Its fencing token. An owner whose session is older is none any more.
+    #[prost(uint64, tag = "201")]
+    pub generation: u64,
+    /// For tables, if it is a command: the program's name, never its arguments.
+    #[prost(string, tag = "202")]
+    pub program: ::prost::alloc::string::String,
+    /// How long the command may take to end when it is asked to.
+    #[prost(message, optional, tag = "203")]
+    pub kill_grace: ::core::option::Option<::prost_types::Duration>,
+}
 /// What a supervisor says. The first is `hello`, exactly once.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SupervisorMessage {
