@@ -37,6 +37,8 @@ struct Gauges {
     streams: Family<Labels<2>, Gauge>,
     pending: Gauge,
     execs: Gauge,
+    peer_streams: Gauge,
+    peer_connections: Gauge,
     bytes: Family<Labels<1>, Counter>,
     buffered: Gauge,
     tasks: Gauge,
@@ -87,6 +89,10 @@ impl Gauges {
         registry.register("tidegate_pending_relays", pending, self.pending.clone());
         let execs = "Commands that run, or are being started";
         registry.register("tidegate_execs", execs, self.execs.clone());
+        let peers = "Streams that cross another gateway on their way";
+        registry.register("tidegate_peer_streams", peers, self.peer_streams.clone());
+        let peers = "Connections that this gateway has to others";
+        registry.register("tidegate_peer_connections", peers, self.peer_connections.clone());
         let bytes = "Payload carried; upstream is towards the target";
         registry.register("tidegate_stream_bytes", bytes, self.bytes.clone());
         let buffered = "Payload held for slow readers";
@@ -100,6 +106,10 @@ impl Gauges {
         self.set_streams(state);
         self.pending.set(signed(state.streams.pending()));
         self.execs.set(signed(state.streams.execs()));
+        let peers = state.streams.all();
+        let peers = peers.iter().filter(|entry| entry.has_peer()).count();
+        self.peer_streams.set(signed(peers));
+        self.peer_connections.set(signed(state.peers.connections()));
         self.buffered.set(signed(state.buffered.get()));
         let tasks = (0..shards.count())
             .map(|index| shards.get(index).tasks())

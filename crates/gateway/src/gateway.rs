@@ -93,9 +93,10 @@ impl Gateway {
             }
             None => None,
         };
+        let peering = config.peering(&protection)?;
         let tls = load(protection)?;
         let shards = Arc::new(Shards::new(config.threads.0).map_err(BindError::Threads)?);
-        let state = Arc::new(State::new(config, directory));
+        let state = Arc::new(State::new(config, directory, peering));
         let (routes, health) = routes(Arc::new(Api(Arc::clone(&state)))).await;
         Ok(Self {
             state,
@@ -151,6 +152,10 @@ impl Gateway {
             background.spawn(Arc::clone(tls).watch());
         }
         background.spawn(watch_memory(Arc::clone(&state)));
+        background.spawn({
+            let state = Arc::clone(&state);
+            async move { state.peers.tend().await }
+        });
         let doors = Doors::new(&state, shards, tls, routes);
         tokio::select! {
             () = doors.accept(&listener) => {}

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use tidegate_directory::Directory;
 use tidegate_lifecycle::id::{GatewayId, HopName};
 use tidegate_lifecycle::{End, Origin, Reason};
+use tidegate_peer_relay::{Doorkeeper, Peers};
 use tidegate_transport::Buffered;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::claims::Claims;
-use crate::config::{Config, Times};
+use crate::config::{Config, Peering, Times};
 use crate::metrics::Metrics;
 use crate::session::Sessions;
 use crate::stream::Streams;
@@ -29,6 +30,10 @@ pub(crate) struct State {
     pub(crate) streams: Arc<Streams>,
     pub(crate) waiting: Waiting,
     pub(crate) tickets: Tickets,
+    /// The gateways that this one asks.
+    pub(crate) peers: Peers,
+    /// Decides which of them may ask this one.
+    pub(crate) doorkeeper: Doorkeeper,
     pub(crate) metrics: Arc<Metrics>,
     /// Payload held for slow readers, in the whole process.
     pub(crate) buffered: Arc<Buffered>,
@@ -39,7 +44,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(config: Config, directory: Arc<dyn Directory>) -> Self {
+    pub(crate) fn new(config: Config, directory: Arc<dyn Directory>, peering: Peering) -> Self {
+        let Peering { peers, doorkeeper } = peering;
         let times = config.times();
         let id = config.gateway_id.0.clone();
         let metrics = Arc::new(Metrics::default());
@@ -51,6 +57,8 @@ impl State {
             streams: Streams::new(&config, Arc::clone(&buffered), Arc::clone(&metrics)),
             waiting: Waiting::new(config.max_streams),
             tickets: Tickets::new(times.ssh_session),
+            peers,
+            doorkeeper,
             metrics,
             buffered,
             tasks: TaskTracker::new(),

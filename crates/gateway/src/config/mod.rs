@@ -2,10 +2,13 @@
 //! file and a default.
 
 mod forms;
+mod peering;
 mod protection;
 mod times;
 
 pub use forms::{GatewayName, UnknownSandboxes};
+pub(crate) use peering::Peering;
+pub use peering::MappedName;
 pub use protection::Protection;
 pub use tidegate_daemon::settings::{Address, Threads, TimeScale};
 pub use tidegate_daemon::{ConfigError, Size};
@@ -48,6 +51,12 @@ settings! {
         insecure_dev: bool = "false",
         /// How this gateway is called in tables and on the path of an error; auto = the host's name.
         gateway_id: GatewayName = "auto",
+        /// Where other gateways reach this one; without it they cannot reach its sandboxes.
+        peer_url: Option<String> = "off",
+        /// The authority that other gateways' certificates must come from (PEM); off = `client_ca`.
+        peer_ca: Option<PathBuf> = "off",
+        /// Names in certificates of other gateways that are not spiffe://tidegate/gateway/ID, with commas.
+        peer_names: Vec<MappedName> = "",
         /// Threads that move bytes; auto = one for each core.
         threads: Threads = "auto",
         /// Names that are known before their supervisor has ever called, separated by commas.

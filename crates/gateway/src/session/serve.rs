@@ -96,6 +96,7 @@ async fn register(state: &Arc<State>, greeted: &Greeted) -> Result<(Presence, Wi
         session: id.clone(),
         instance: hello.instance.clone(),
         gateway: state.id.clone(),
+        peer_url: state.config.peer_url.clone(),
     };
     let claimed = state
         .directory

@@ -1,11 +1,11 @@
 //! Which streams there are, and whether there may be more.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidegate_bridge::{Handle, Outcome, Progress};
-use tidegate_lifecycle::id::{SandboxName, StreamId};
+use tidegate_lifecycle::id::{GatewayId, SandboxName, StreamId};
 use tidegate_lifecycle::{Cause, End, Origin, Reason};
 use tidegate_transport::Buffered;
 
@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) since: SystemTime,
     pub(crate) handle: Handle,
     leash: Leash,
+    /// The gateway that its path leads to, if that is another one.
+    owner: OnceLock<GatewayId>,
 }
 
 impl Entry {
@@ -47,6 +49,18 @@ impl Entry {
             }
             None => self.handle.close(end),
         }
+    }
+
+    /// The gateways that it crosses, from the client on; `here` is this one.
+    pub(crate) fn path(&self, here: &GatewayId) -> Vec<GatewayId> {
+        let before = self.subject.requester.iter();
+        let beyond = self.owner.get();
+        before.chain([here]).chain(beyond).cloned().collect()
+    }
+
+    /// Whether it crosses another gateway than this one.
+    pub(crate) fn has_peer(&self) -> bool {
+        self.subject.requester.is_some() || self.owner.get().is_some()
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -142,6 +156,7 @@ impl Streams {
             since: SystemTime::now(),
             handle,
             leash,
+            owner: OnceLock::new(),
         });
         let execs = usize::from(entry.kind() == Kind::Exec);
         let counts = table
@@ -159,7 +174,7 @@ impl Streams {
             streams: Arc::clone(self),
             entry: Arc::clone(&entry),
             born: Instant::now(),
-            open: false,
+            route: None,
         };
         Ok((
             StreamGuard {
@@ -337,13 +352,20 @@ pub(crate) struct PendingGuard {
     streams: Arc<Streams>,
     entry: Arc<Entry>,
     born: Instant,
-    open: bool,
+    route: Option<Route>,
 }
 
 impl PendingGuard {
-    /// The path is open.
-    pub(crate) fn opened(mut self) {
-        self.open = true;
+    /// The path is open, and leads to another gateway if `owner` says so.
+    pub(crate) fn opened(mut self, owner: Option<&GatewayId>) {
+        self.route = Some(match owner {
+            None => Route::Local,
+            Some(owner) => {
+                // A path is opened once.
+                let _ = self.entry.owner.set(owner.clone());
+                Route::Peer
+            }
+        });
     }
 }
 
@@ -354,10 +376,9 @@ impl Drop for PendingGuard {
         table.count(&self.entry.subject.sandbox, |counts| counts.pending -= 1);
         drop(table);
         let (metrics, kind) = (&self.streams.metrics, self.entry.kind());
-        if self.open {
-            metrics.opened(kind, Route::Local, self.born.elapsed());
-        } else {
-            metrics.never_opened(kind);
+        match self.route {
+            Some(route) => metrics.opened(kind, route, self.born.elapsed()),
+            None => metrics.never_opened(kind),
         }
     }
 }
