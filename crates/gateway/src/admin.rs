@@ -92,7 +92,11 @@ impl Gauges {
         let peers = "Streams that cross another gateway on their way";
         registry.register("tidegate_peer_streams", peers, self.peer_streams.clone());
         let peers = "Connections that this gateway has to others";
-        registry.register("tidegate_peer_connections", peers, self.peer_connections.clone());
+        registry.register(
+            "tidegate_peer_connections",
+            peers,
+            self.peer_connections.clone(),
+        );
         let bytes = "Payload carried; upstream is towards the target";
         registry.register("tidegate_stream_bytes", bytes, self.bytes.clone());
         let buffered = "Payload held for slow readers";

@@ -97,11 +97,7 @@ impl Doorkeeper {
     }
 }
 
-fn certified(
-    claimed: &GatewayId,
-    identity: Option<&[u8]>,
-    mapped: &[PeerName],
-) -> Result<(), End> {
+fn certified(claimed: &GatewayId, identity: Option<&[u8]>, mapped: &[PeerName]) -> Result<(), End> {
     let Some(identity) = identity else {
         return Err(refused(format!(
             "a gateway that asks another one for a stream has to show a certificate, and {claimed} \
@@ -136,7 +132,10 @@ mod tests {
     #[test]
     fn a_mapped_name_is_a_pair() {
         let pair: PeerName = "gw0.example=gw0".parse().unwrap();
-        assert_eq!((pair.name.as_str(), pair.gateway.as_str()), ("gw0.example", "gw0"));
+        assert_eq!(
+            (pair.name.as_str(), pair.gateway.as_str()),
+            ("gw0.example", "gw0")
+        );
         assert_eq!(pair.to_string(), "gw0.example=gw0");
         for bad in ["", "gw0", "=gw0", "gw0="] {
             assert!(bad.parse::<PeerName>().is_err(), "{bad}");

@@ -9,9 +9,7 @@ use http::HeaderMap;
 use tidegate_bridge::{Cargo, End as _, Opened, Read, RpcEnd, RpcKind};
 use tidegate_lifecycle::relay::Rank;
 use tidegate_lifecycle::{End, Origin, Reason};
-use tidegate_transport::{
-    Buffered, ClientTls, ConnectError, Endpoint, Ping, PoolError, Settings,
-};
+use tidegate_transport::{Buffered, ClientTls, ConnectError, Endpoint, Ping, PoolError, Settings};
 use tidegate_wire::frame::PeerInit;
 use tidegate_wire::metadata;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -239,9 +237,9 @@ fn unconnected(url: &str, error: &PoolError) -> Unopened {
                 "the {limit} connections to the gateway at {url} carry as many streams as it allows"
             ),
         )),
-        PoolError::Connect(error) if is_for_an_operator(error) => {
-            Unopened::Unable(lost(format!("the gateway at {url} cannot be asked: {error}")))
-        }
+        PoolError::Connect(error) if is_for_an_operator(error) => Unopened::Unable(lost(format!(
+            "the gateway at {url} cannot be asked: {error}"
+        ))),
         error => Unopened::Unreached(lost(format!(
             "the gateway at {url} cannot be reached: {error}"
         ))),

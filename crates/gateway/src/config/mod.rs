@@ -7,8 +7,8 @@ mod protection;
 mod times;
 
 pub use forms::{GatewayName, UnknownSandboxes};
-pub(crate) use peering::Peering;
 pub use peering::MappedName;
+pub(crate) use peering::Peering;
 pub use protection::Protection;
 pub use tidegate_daemon::settings::{Address, Threads, TimeScale};
 pub use tidegate_daemon::{ConfigError, Size};

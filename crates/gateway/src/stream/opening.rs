@@ -18,8 +18,8 @@ use tidegate_wire::metadata;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::registry::PendingGuard;
 use super::Subject;
+use super::registry::PendingGuard;
 use super::route::{Route, Search};
 use crate::claims::{Asked, Claim};
 use crate::session::{Leash, Session, Wish};

@@ -114,7 +114,8 @@ impl<'a> Search<'a> {
         });
         tried.again = now + tried.pause;
         tried.pause = (tried.pause * 2).min(AGAIN_AT_MOST);
-        self.last = Some(end);
+        // That a gateway has no session is said between gateways only.
+        self.last = Some(end).filter(|end| end.reason != Reason::StaleOwner);
     }
 
     fn local(&self) -> Option<Arc<Session>> {
@@ -159,7 +160,9 @@ impl<'a> Search<'a> {
 
     /// Waits for news, for the time of the next try, or for the end of all of it.
     async fn wait(&mut self, homes: &[Home]) {
-        let tries = homes.iter().filter_map(|home| self.tried.get(&home.session));
+        let tries = homes
+            .iter()
+            .filter_map(|home| self.tried.get(&home.session));
         let next = tries.map(|tried| tried.again).min();
         let at = next.map_or(self.until, |next| next.min(self.until));
         let Some(News { ours, theirs }) = &mut self.news else {

@@ -12,6 +12,7 @@ mod forward;
 mod limits;
 mod memory;
 mod opening;
+mod peers;
 mod sessions;
 mod shutdown;
 mod slow_directory;
