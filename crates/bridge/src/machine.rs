@@ -122,6 +122,9 @@ impl Machine for Relay {
     as_it_is!();
 
     fn opened(&mut self, side: Side, opened: &Opened) -> bool {
+        if side == Side::Upstream && opened.by_owner {
+            self.leads_to_owner();
+        }
         self.opened(side, opened.half_close);
         true
     }
@@ -166,6 +169,9 @@ impl Machine for Execution {
     as_it_is!();
 
     fn opened(&mut self, side: Side, opened: &Opened) -> bool {
+        if side == Side::Upstream && opened.by_owner {
+            self.leads_to_owner();
+        }
         let results = opened.path.has(Capability::ExecResult);
         self.opened(side, opened.half_close, results)
     }

@@ -243,6 +243,13 @@ impl Leg {
             && matches!(self.state, State::Open | State::HalfClosedRemote)
     }
 
+    /// What was awaited turns out to be a call of ours to the gateway that owns the session.
+    pub(crate) fn leads_to_owner(&mut self) {
+        if self.is_opening() {
+            self.voice.leads_to_owner();
+        }
+    }
+
     /// The form of FIN is known: the response headers came, or the awaited RPC was opened.
     pub fn opened(&mut self, half_close: HalfClose) {
         if self.voice.has_ended() || self.role() == Role::Socket {

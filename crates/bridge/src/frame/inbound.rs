@@ -216,6 +216,7 @@ impl<I: Cargo> Inbound<I> {
             path,
             stream: metadata::stream_id(&parts.headers),
             session: metadata::session_id(&parts.headers),
+            by_owner: self.seat == Seat::GatewayToOwner,
         })
     }
 

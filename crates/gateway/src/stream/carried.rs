@@ -139,7 +139,10 @@ impl Admitted {
             place,
         };
         downstream.count_oversize(&state.metrics.oversize);
-        if let Ok(id) = HeaderValue::from_str(guard.id().as_str()) {
+        // What a client is told is its own gateway's name for the stream.
+        if guard.is_a_clients()
+            && let Ok(id) = HeaderValue::from_str(guard.id().as_str())
+        {
             downstream.set_header(metadata::STREAM_ID, id);
         }
         let upstream = Awaited::new(Box::pin(opening.run()), &state.buffered);

@@ -318,6 +318,11 @@ impl StreamGuard {
         &self.entry.id
     }
 
+    /// Whether a client of this gateway has it, and not another gateway.
+    pub(crate) fn is_a_clients(&self) -> bool {
+        self.entry.subject.requester.is_none()
+    }
+
     /// The stream has ended.
     pub(crate) fn finish(mut self, outcome: &Outcome) {
         self.outcome = Some(outcome.cause());

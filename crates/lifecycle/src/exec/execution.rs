@@ -76,6 +76,11 @@ impl Execution {
         self.joint.set_deadline(deadline);
     }
 
+    /// The path leads through another gateway: upstream is a call of ours to it, which it has answered.
+    pub fn leads_to_owner(&mut self) {
+        self.joint.leg_mut(Side::Upstream).leads_to_owner();
+    }
+
     /// The hop on `side` is open: this is how the end of stdin is written there, and whether signals
     /// and results are understood all the way. Says whether the other side is told so: that the
     /// command runs, or, to another gateway, that the path is open.

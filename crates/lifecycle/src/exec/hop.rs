@@ -75,6 +75,13 @@ impl Hop {
         }
     }
 
+    /// What was awaited turns out to be a call of ours to the gateway that owns the session.
+    pub(super) fn leads_to_owner(&mut self) {
+        if self.half_close.is_none() {
+            self.voice.leads_to_owner();
+        }
+    }
+
     /// What was agreed on is known.
     pub(super) fn opened(&mut self, half_close: HalfClose, results: bool) {
         if self.voice.role() != Role::Socket {

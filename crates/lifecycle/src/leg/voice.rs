@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Role, Write};
+use super::{Orientation, Role, Write};
 use crate::cause::End;
 
 /// The commands of one leg, whatever is carried on it.
@@ -32,6 +32,14 @@ impl Voice {
     pub(crate) const fn between_gateways(mut self) -> Self {
         self.peer = true;
         self
+    }
+
+    /// The neighbour is not a supervisor that was asked to make a call, but another gateway that answers
+    /// one of ours. Nothing was said yet.
+    pub(crate) fn leads_to_owner(&mut self) {
+        if !self.ended {
+            *self = Self::new(Role::Opener(Orientation::Forward)).between_gateways();
+        }
     }
 
     pub(crate) const fn role(&self) -> Role {

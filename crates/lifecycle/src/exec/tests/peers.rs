@@ -5,8 +5,9 @@ use super::*;
 /// The gateway that the caller talks to.
 fn requester() -> Rig {
     let caller = Hop::acceptor(Orientation::Forward, OURS);
-    let owner = Hop::opener(Orientation::Forward, None).between_gateways();
-    Rig::new(caller, owner, Origin::Gateway)
+    let mut rig = Rig::new(caller, Hop::awaited(), Origin::Gateway);
+    rig.machine.leads_to_owner();
+    rig
 }
 
 /// The owner of the session.

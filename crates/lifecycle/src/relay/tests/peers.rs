@@ -6,8 +6,12 @@ use HalfClose::{Explicit, Response, Unsupported};
 /// The gateway that the client talks to: its RPC, and ours to the owner.
 fn requester(client: HalfClose, owner: HalfClose) -> Rig {
     let downstream = Leg::acceptor(Orientation::Forward, client);
-    let upstream = Leg::opener(Orientation::Forward, Some(owner)).between_gateways();
-    Rig::new(downstream, upstream, Origin::Gateway)
+    let mut rig = Rig::new(downstream, Leg::awaited(), Origin::Gateway);
+    rig.machine.leads_to_owner();
+    rig.machine.opened(UP, owner);
+    rig.step();
+    let _greeting = rig.said(DOWN);
+    rig
 }
 
 /// The owner: the other gateway's RPC, and the supervisor's.
@@ -55,6 +59,14 @@ fn ha_04_a_lost_owner_is_told_to_the_client_and_a_lost_peer_to_the_supervisor() 
 }
 
 #[test]
+fn ha_02_a_cancel_is_a_reset_of_the_call_to_the_owner() {
+    let mut asks = requester(Explicit, Explicit);
+    let cancelled = end(Origin::Client, Reason::ClientCancelled);
+    asks.loses(DOWN, Rank::Typed, cancelled.clone());
+    assert_eq!(asks.said(UP), [Write::Reset(via_here(cancelled))]);
+}
+
+#[test]
 fn a_direction_that_another_gateway_leaves_unfinished_is_a_loss_of_that_gateway() {
     let mut asks = requester(Explicit, Explicit);
     asks.hears(UP, Arrival::End);
@@ -98,9 +110,9 @@ fn bare_headers_are_enough_for_another_gateway_which_greets_its_client_itself() 
     owns.machine.opened(UP, Explicit);
     owns.step();
     assert_eq!(owns.said(DOWN), []);
-    let upstream = Leg::opener(Orientation::Forward, None).between_gateways();
     let client = Leg::acceptor(Orientation::Forward, Explicit);
-    let mut asks = Rig::new(client, upstream, Origin::Gateway);
+    let mut asks = Rig::new(client, Leg::awaited(), Origin::Gateway);
+    asks.machine.leads_to_owner();
     asks.machine.opened(UP, Explicit);
     asks.step();
     assert_eq!(asks.said(DOWN), [Write::Keepalive]);
