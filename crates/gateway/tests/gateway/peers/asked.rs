@@ -107,6 +107,22 @@ async fn a_released_gateway_is_served_and_told_of_half_close_in_its_own_words() 
 }
 
 #[tokio::test]
+async fn an_owner_keeps_the_deadline_that_it_was_told() {
+    let pair = Pair::start().await;
+    let mut supervisor = pair.supervisor().await;
+    let client = Client::connect(pair.owner.addr).await.unwrap();
+    let mut headers = HeaderMap::new();
+    metadata::set_peer_replica(&mut headers, &GatewayId::new("gw1"));
+    metadata::set_timeout(&mut headers, std::time::Duration::from_millis(300));
+    let mut call = client.open(PEER_RELAY, headers).await.unwrap();
+    call.outbox.send(request(None).encode()).await.unwrap();
+    let relay = supervisor.serve().await;
+    let outcome = relay.answer.outcome().await;
+    is(&outcome, Code::DeadlineExceeded, "OPERATION_TIMEOUT");
+    pair.rests().await;
+}
+
+#[tokio::test]
 async fn a_first_message_that_is_none_is_refused() {
     let pair = Pair::start().await;
     let client = Client::connect(pair.owner.addr).await.unwrap();

@@ -5,6 +5,7 @@ use h2::Reason;
 use tidegate_testkit::content::Content;
 use tidegate_testkit::legacy::{self, Dialect, SupervisorOptions};
 use tidegate_testkit::messages::{Empty, ForwardFrame, ForwardPayload, RelayFrame, RelayPayload};
+use tidegate_testkit::raw_h2::Client;
 use tidegate_testkit::target::Target;
 use tidegate_transport::Endpoint;
 use tidegate_wire::unary;
@@ -12,7 +13,7 @@ use tonic::Code;
 
 use super::{Pair, closed, reason};
 use crate::admin::metrics;
-use crate::common::{Forward, Running, finishes, init, is, path, works};
+use crate::common::{Answer, Forward, Relay, Running, finishes, init, is, path, works};
 
 async fn crossed(gateway: &Running) -> Vec<Vec<String>> {
     let endpoint = Endpoint::parse(&format!("http://{}", gateway.addr)).unwrap();
@@ -129,7 +130,13 @@ async fn ha_02_a_cancel_gets_through_while_both_hops_are_blocked() {
     let pair = Pair::start().await;
     let mut supervisor = pair.supervisor().await;
     let client = pair.client().await;
-    let (mut forward, mut relay) = path(&client, &mut supervisor, "known").await;
+    let mut forward = Forward::open(&client, init("known")).await;
+    let open = supervisor.asked().await;
+    supervisor.answer(&open.channel_id, None).await;
+    // On a connection of its own, so that the session is not blocked with it.
+    let data = Client::connect(pair.owner.addr).await.unwrap();
+    let mut relay = Relay::claim(&data, supervisor.relay_init(&open.channel_id)).await;
+    forward.headers().await;
     relay.answer.inbox().await.withhold_credit();
     let flood = async {
         loop {
@@ -177,8 +184,14 @@ async fn the_clients_deadline_holds_at_both() {
         .await
         .unwrap();
     let relay = supervisor.serve().await;
-    let outcome = relay.answer.outcome().await;
+    let outcome = Answer::Waiting(call.response).outcome().await;
     is(&outcome, Code::DeadlineExceeded, "OPERATION_TIMEOUT");
+    // Both gateways know the deadline, and whichever is first tells: the requester by a reset.
+    let told = relay.answer.outcome().await.reason;
+    assert!(
+        ["OPERATION_TIMEOUT", "CLIENT_CANCELLED"].contains(&told.as_str()),
+        "{told}"
+    );
     pair.rests().await;
 }
 

@@ -4,7 +4,7 @@ use tidegate_gateway::Config;
 use tidegate_testkit::fault_proxy::{Ending, FaultProxy};
 use tonic::Code;
 
-use super::{Pair, gateway, is_idle, named};
+use super::{Pair, closed, gateway, is_idle, named, reason};
 use crate::common::{Forward, Supervisor, init, is, path, works};
 
 /// Two gateways, and the line from the one that asks to the owner.
@@ -35,6 +35,7 @@ async fn ha_04_a_line_that_breaks_is_told_to_both_ends_each_in_its_own_words() {
     let outcome = relay.answer.outcome().await;
     is(&outcome, Code::Unavailable, "PEER_LOST");
     assert_eq!(outcome.origin, "peer");
+    assert_eq!(reason(&closed(&mut supervisor).await), "PEER_LOST");
     for gateway in [&pair.owner, &pair.asks] {
         is_idle(gateway).await;
     }
