@@ -93,8 +93,9 @@ impl Gateway {
             }
             None => None,
         };
+        // The server's files first: what is wrong with them is told by the names they were set with.
+        let tls = load(protection.clone())?;
         let peering = config.peering(&protection)?;
-        let tls = load(protection)?;
         let shards = Arc::new(Shards::new(config.threads.0).map_err(BindError::Threads)?);
         let state = Arc::new(State::new(config, directory, peering));
         let (routes, health) = routes(Arc::new(Api(Arc::clone(&state)))).await;
