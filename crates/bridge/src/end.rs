@@ -43,6 +43,8 @@ pub struct Opened {
     pub stream: Option<StreamId>,
     /// The session that serves the stream, where that is known.
     pub session: Option<SessionId>,
+    /// Whether the path leads through another gateway, which has answered a call of ours.
+    pub by_owner: bool,
 }
 
 impl Opened {
@@ -53,6 +55,7 @@ impl Opened {
             path: agreed,
             stream: None,
             session: None,
+            by_owner: false,
         }
     }
 }

@@ -15,6 +15,10 @@ pub enum Seat {
         /// Whether its session agreed on heartbeats.
         liveness: bool,
     },
+    /// A gateway that watches the owner of a session, which it has asked.
+    GatewayToOwner,
+    /// The owner of a session that watches the gateway which asks.
+    OwnerToGateway,
     /// A client that watches its gateway.
     ClientToGateway,
     /// A supervisor that watches its gateway.
@@ -30,24 +34,57 @@ impl Seat {
         match self {
             Self::GatewayToClient => Origin::Client,
             Self::GatewayToSupervisor { .. } => Origin::Supervisor,
+            Self::GatewayToOwner | Self::OwnerToGateway => Origin::Peer,
             Self::ClientToGateway | Self::SupervisorToGateway { .. } => Origin::Gateway,
+        }
+    }
+
+    /// Whether it opened the RPC: what it hears is a response.
+    pub(crate) const fn asks(self) -> bool {
+        match self {
+            Self::ClientToGateway | Self::SupervisorToGateway { .. } | Self::GatewayToOwner => true,
+            Self::GatewayToClient | Self::GatewayToSupervisor { .. } | Self::OwnerToGateway => {
+                false
+            }
         }
     }
 
     /// Whether `lost` only asks for silence: with NO_ERROR whoever was asked resets what it does not
     /// want to read any more, behind a complete answer (RFC 9113, 8.1).
     pub(crate) fn is_answered_before(self, lost: Lost) -> bool {
-        let asks = match self {
-            Self::ClientToGateway | Self::SupervisorToGateway { .. } => true,
-            Self::GatewayToClient | Self::GatewayToSupervisor { .. } => false,
-        };
-        asks && lost == Lost::Reset(Http2Reason::NO_ERROR)
+        self.asks() && lost == Lost::Reset(Http2Reason::NO_ERROR)
+    }
+
+    /// What it is a loss of, if the neighbour is lost.
+    pub(crate) const fn link(self) -> Link {
+        match self {
+            Self::GatewayToOwner => Link::Owner,
+            Self::OwnerToGateway => Link::Requester,
+            Self::GatewayToClient
+            | Self::ClientToGateway
+            | Self::GatewayToSupervisor { .. }
+            | Self::SupervisorToGateway { .. } => Link::Stream,
+        }
+    }
+
+    /// Whether a reset with CANCEL means that the client does not want the stream any more.
+    const fn hears_of_cancel(self) -> bool {
+        match self {
+            Self::GatewayToClient | Self::OwnerToGateway => true,
+            Self::ClientToGateway
+            | Self::GatewayToOwner
+            | Self::GatewayToSupervisor { .. }
+            | Self::SupervisorToGateway { .. } => false,
+        }
     }
 
     /// Whether the stream belongs to a session that agreed on heartbeats.
     const fn liveness(self) -> bool {
         match self {
-            Self::GatewayToClient | Self::ClientToGateway => false,
+            Self::GatewayToClient
+            | Self::ClientToGateway
+            | Self::GatewayToOwner
+            | Self::OwnerToGateway => false,
             Self::GatewayToSupervisor { liveness } | Self::SupervisorToGateway { liveness } => {
                 liveness
             }
@@ -63,19 +100,19 @@ pub const fn how_lost(lost: Lost) -> Loss {
     }
 }
 
-/// Names a loss. RST_STREAM(CANCEL) of a client means one thing; everything else broke without a
-/// word.
+/// Names a loss. RST_STREAM(CANCEL) of a client, or of the gateway that asks for one, means one
+/// thing; everything else broke without a word.
 pub fn lost(seat: Seat, lost: Lost) -> (Rank, End) {
     let who = seat.neighbour();
-    if seat == Seat::GatewayToClient && lost == Lost::Reset(Http2Reason::CANCEL) {
+    if seat.hears_of_cancel() && lost == Lost::Reset(Http2Reason::CANCEL) {
         let end = End::new(
-            who,
+            Origin::Client,
             Reason::ClientCancelled,
             "the client cancelled the stream",
         );
         return (Rank::Typed, end);
     }
-    let reason = how_lost(lost).reason(Link::Stream, seat.liveness());
+    let reason = how_lost(lost).reason(seat.link(), seat.liveness());
     let message = format!("the stream to the {who} was lost without an end: {lost}");
     (Rank::Transport, End::new(who, reason, message))
 }
@@ -84,8 +121,10 @@ pub fn lost(seat: Seat, lost: Lost) -> (Rank, End) {
 mod tests {
     use super::*;
 
-    const SEATS: [Seat; 6] = [
+    const SEATS: [Seat; 8] = [
         Seat::GatewayToClient,
+        Seat::GatewayToOwner,
+        Seat::OwnerToGateway,
         Seat::GatewayToSupervisor { liveness: true },
         Seat::GatewayToSupervisor { liveness: false },
         Seat::ClientToGateway,
@@ -93,8 +132,20 @@ mod tests {
         Seat::SupervisorToGateway { liveness: false },
     ];
 
+    /// What a loss is called that says nothing.
+    fn bare(seat: Seat) -> Reason {
+        match seat {
+            Seat::GatewayToOwner => Reason::OwnerLost,
+            Seat::OwnerToGateway => Reason::PeerLost,
+            Seat::GatewayToClient
+            | Seat::ClientToGateway
+            | Seat::GatewayToSupervisor { .. }
+            | Seat::SupervisorToGateway { .. } => Reason::TransportLost,
+        }
+    }
+
     #[test]
-    fn only_a_clients_cancel_has_a_meaning_of_its_own() {
+    fn only_a_cancel_on_the_clients_behalf_has_a_meaning_of_its_own() {
         for reason in [
             Http2Reason::CANCEL,
             Http2Reason::NO_ERROR,
@@ -102,11 +153,14 @@ mod tests {
         ] {
             for seat in SEATS {
                 let (rank, end) = lost(seat, Lost::Reset(reason));
-                let cancel = seat == Seat::GatewayToClient && reason == Http2Reason::CANCEL;
-                assert_eq!(rank == Rank::Typed, cancel);
-                assert_eq!(end.reason == Reason::ClientCancelled, cancel);
-                assert_eq!(end.reason == Reason::TransportLost, !cancel);
-                assert_eq!(end.origin, seat.neighbour());
+                let from_client = matches!(seat, Seat::GatewayToClient | Seat::OwnerToGateway);
+                if from_client && reason == Http2Reason::CANCEL {
+                    assert_eq!((rank, end.origin), (Rank::Typed, Origin::Client));
+                    assert_eq!(end.reason, Reason::ClientCancelled);
+                } else {
+                    assert_eq!((rank, end.origin), (Rank::Transport, seat.neighbour()));
+                    assert_eq!(end.reason, bare(seat));
+                }
             }
         }
     }
@@ -114,10 +168,9 @@ mod tests {
     #[test]
     fn only_who_has_asked_may_be_answered_before_a_reset() {
         for seat in SEATS {
-            let asks = matches!(seat.neighbour(), Origin::Gateway);
             assert_eq!(
                 seat.is_answered_before(Lost::Reset(Http2Reason::NO_ERROR)),
-                asks
+                seat.asks()
             );
             for other in [
                 Lost::Reset(Http2Reason::CANCEL),
@@ -135,7 +188,7 @@ mod tests {
             let expected = if seat.liveness() {
                 Reason::HeartbeatTimeout
             } else {
-                Reason::TransportLost
+                bare(seat)
             };
             assert_eq!((rank, end.reason), (Rank::Transport, expected), "{seat:?}");
         }

@@ -122,6 +122,9 @@ impl Machine for Relay {
     as_it_is!();
 
     fn opened(&mut self, side: Side, opened: &Opened) -> bool {
+        if side == Side::Upstream && opened.by_owner {
+            self.leads_to_owner();
+        }
         self.opened(side, opened.half_close);
         true
     }
@@ -166,6 +169,9 @@ impl Machine for Execution {
     as_it_is!();
 
     fn opened(&mut self, side: Side, opened: &Opened) -> bool {
+        if side == Side::Upstream && opened.by_owner {
+            self.leads_to_owner();
+        }
         let results = opened.path.has(Capability::ExecResult);
         self.opened(side, opened.half_close, results)
     }
@@ -176,7 +182,10 @@ impl Machine for Execution {
             _ => self.recv(side, item.kind(), now),
         };
         match take {
-            exec::Take::Deliver => Taken::Deliver(item),
+            exec::Take::Deliver => Taken::Deliver(match item {
+                Item::Started(Err(end)) => Item::Started(Err(self.refusal(end))),
+                other => other,
+            }),
             exec::Take::Type(byte) => Taken::Deliver(Item::Stdin(Bytes::copy_from_slice(&[byte]))),
             exec::Take::Announce => Taken::Announce,
             exec::Take::Discard => Taken::Discard(item.weight()),

@@ -75,6 +75,7 @@ pub(crate) const fn of(end: &End) -> &'static str {
         | Reason::ExecBadWorkdir
         | Reason::ExecStartFailed
         | Reason::DuplicateChannel
+        | Reason::DuplicateSession
         // The supervisor says itself what it allows.
         | Reason::TargetNotAllowed
         | Reason::Foreign(_) => "",

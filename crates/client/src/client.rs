@@ -26,8 +26,8 @@ const CONNECTIONS: usize = 64;
 
 /// Reaches sandboxes through a gateway. Cheap to clone; clones share their connections.
 ///
-/// A stream is opened at the gateway that answered last; when that one is gone, at the next. Once a
-/// stream was opened it is never replayed.
+/// A stream is opened at the gateway that answered last; when that one is gone or leaves, at the next.
+/// Once a stream was opened it is never replayed.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -145,6 +145,26 @@ impl Client {
             }
         }
         Err(failed.into_end())
+    }
+
+    /// Which gateway answered last.
+    pub(crate) fn current(&self) -> usize {
+        self.shared.current.load(Ordering::Relaxed)
+    }
+
+    /// Asks the next gateway from now on, because this one leaves; without effect if that was noticed
+    /// already.
+    pub(crate) fn pass_over(&self, gateway: usize) {
+        let count = self.shared.gateways.len();
+        let next = (gateway + 1) % count;
+        let (order, current) = (Ordering::Relaxed, &self.shared.current);
+        // Somebody else has moved on: then there is nothing to do.
+        let _ = current.compare_exchange(gateway, next, order, order);
+    }
+
+    /// How many gateways there are.
+    pub(crate) fn gateways(&self) -> usize {
+        self.shared.gateways.len()
     }
 
     pub(crate) fn token(&self) -> Option<&str> {

@@ -53,6 +53,26 @@ impl Stream {
         sandbox: &SandboxName,
         target: Target,
     ) -> Result<Self, End> {
+        let mut others = client.gateways();
+        loop {
+            let opened = Self::open_once(client, sandbox, target.clone()).await;
+            others -= 1;
+            match opened {
+                // Nothing was sent but the wish for a path, which never opened: another gateway may be
+                // asked for it.
+                Err(end) if end.reason == Reason::GatewayDraining && others > 0 => {
+                    client.pass_over(client.current());
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    async fn open_once(
+        client: &Client,
+        sandbox: &SandboxName,
+        target: Target,
+    ) -> Result<Self, End> {
         let handle = Handle::new(Instant::now());
         let hand = Hand::new(client.buffered());
         let limits = StreamLimits::default();

@@ -105,6 +105,8 @@ pub struct Claim {
     pub instance: InstanceId,
     /// The gateway that holds it.
     pub gateway: GatewayId,
+    /// Where other gateways reach that one.
+    pub peer_url: Option<String>,
 }
 
 /// What a claim led to.
@@ -127,6 +129,8 @@ pub struct Home {
     pub instance: InstanceId,
     /// The session's fencing token.
     pub generation: Generation,
+    /// Where other gateways reach it.
+    pub peer_url: Option<String>,
 }
 
 /// What is known of a name.

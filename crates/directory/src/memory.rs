@@ -117,6 +117,7 @@ impl Directory for Memory {
             session,
             instance,
             gateway,
+            peer_url,
         } = claim;
         Ok(self.change(&sandbox, |table| {
             table.sweep(self.settings.retention, now);
@@ -126,6 +127,7 @@ impl Directory for Memory {
                 session,
                 instance,
                 generation,
+                peer_url,
             };
             let replaced = table
                 .present(&sandbox, now)

@@ -132,6 +132,7 @@ mod tests {
             session: SessionId::new(format!("s{generation}")),
             instance: InstanceId::new("i"),
             generation: Generation::new(generation),
+            peer_url: None,
         }
     }
 

@@ -15,6 +15,7 @@ fn claim(sandbox: &str, session: &str) -> Claim {
         session: SessionId::new(session),
         instance: InstanceId::new("i"),
         gateway: GatewayId::new("gw0"),
+        peer_url: None,
     }
 }
 

@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tidegate_bridge::OPEN_STATES;
 use tidegate_daemon::{Health, process};
+use tidegate_lifecycle::drain::Left;
 use tidegate_lifecycle::session::GatewayState;
 use tidegate_transport::Shards;
 
@@ -37,9 +38,12 @@ struct Gauges {
     streams: Family<Labels<2>, Gauge>,
     pending: Gauge,
     execs: Gauge,
+    peer_streams: Gauge,
+    peer_connections: Gauge,
     bytes: Family<Labels<1>, Counter>,
     buffered: Gauge,
     tasks: Gauge,
+    remaining: Family<Labels<1>, Gauge>,
 }
 
 impl Told {
@@ -87,12 +91,27 @@ impl Gauges {
         registry.register("tidegate_pending_relays", pending, self.pending.clone());
         let execs = "Commands that run, or are being started";
         registry.register("tidegate_execs", execs, self.execs.clone());
+        let peers = "Streams that cross another gateway on their way";
+        registry.register("tidegate_peer_streams", peers, self.peer_streams.clone());
+        let peers = "Connections that this gateway has to others";
+        registry.register(
+            "tidegate_peer_connections",
+            peers,
+            self.peer_connections.clone(),
+        );
         let bytes = "Payload carried; upstream is towards the target";
         registry.register("tidegate_stream_bytes", bytes, self.bytes.clone());
         let buffered = "Payload held for slow readers";
         registry.register("tidegate_buffered_bytes", buffered, self.buffered.clone());
         let tasks = "Tasks that serve connections and calls";
         registry.register("tidegate_process_tasks", tasks, self.tasks.clone());
+        let remaining =
+            "What the gateway still waits for before it leaves; 0 while it does not leave";
+        registry.register(
+            "tidegate_drain_remaining",
+            remaining,
+            self.remaining.clone(),
+        );
     }
 
     fn set(&self, state: &State, shards: &Shards) {
@@ -100,15 +119,33 @@ impl Gauges {
         self.set_streams(state);
         self.pending.set(signed(state.streams.pending()));
         self.execs.set(signed(state.streams.execs()));
+        let peers = state.streams.all();
+        let peers = peers.iter().filter(|entry| entry.has_peer()).count();
+        self.peer_streams.set(signed(peers));
+        self.peer_connections.set(signed(state.peers.connections()));
         self.buffered.set(signed(state.buffered.get()));
         let tasks = (0..shards.count())
             .map(|index| shards.get(index).tasks())
             .sum();
         self.tasks.set(signed(tasks));
+        self.set_remaining(state);
         let carried = state.streams.carried();
         for (direction, bytes) in [("upstream", carried.up), ("downstream", carried.down)] {
             let counter = self.bytes.get_or_create(&[("direction", direction)]);
             counter.inc_by(bytes.saturating_sub(counter.get()));
+        }
+    }
+
+    fn set_remaining(&self, state: &State) {
+        let left = if state.draining.is_cancelled() {
+            state.left()
+        } else {
+            Left::default()
+        };
+        for (what, count) in [("streams", left.streams), ("sessions", left.sessions)] {
+            self.remaining
+                .get_or_create(&[("what", what)])
+                .set(signed(count));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_daemon::{Hangups, Signals, address, descriptors, logs, systemd};
 use tidegate_transport::ServerTls;
@@ -10,6 +11,9 @@ use tokio::task::JoinSet;
 
 use crate::config::PROGRAM;
 use crate::{BindError, Config, Gateway};
+
+/// How long what is open may take to hear why it ends, when the gateway is told to stop twice.
+const INSISTED: Duration = Duration::from_millis(500);
 
 /// Runs the program with these arguments, the program's name first, until a signal ends it.
 ///
@@ -44,17 +48,19 @@ async fn serve(config: Config) -> std::io::Result<()> {
         tasks.spawn(reload(tls, Hangups::listen()?));
     }
     systemd::ready();
-    let mut running = std::pin::pin!(gateway.run(signals.stop().clone()));
+    // Who asks twice does not want to wait: what is open is told why it ends, and no more.
+    let (stop, insist) = (signals.stop().clone(), signals.insist().clone());
+    let mut running = std::pin::pin!(gateway.run_and_drain(stop.clone(), insist.clone()));
     tokio::select! {
-        () = &mut running => {}
-        () = signals.stop().cancelled() => {
-            systemd::stopping();
-            // Who asks twice does not want to wait.
-            tokio::select! {
-                () = running => {}
-                () = signals.insist().cancelled() => {}
-            }
-        }
+        () = &mut running => return Ok(()),
+        () = stop.cancelled() => systemd::stopping(),
+    }
+    tokio::select! {
+        () = &mut running => return Ok(()),
+        () = insist.cancelled() => {}
+    }
+    if tokio::time::timeout(INSISTED, running).await.is_err() {
+        tracing::info!("what has not ended by now is cut");
     }
     Ok(())
 }

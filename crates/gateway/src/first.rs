@@ -105,7 +105,7 @@ pub(crate) async fn read<R: Beginning, T>(
     let first = tokio::select! {
         biased;
         first = timeout(state.times.init, first(recv, &mut reader, who)) => first,
-        () = state.draining.cancelled() => return Err(NoFirst::Refuse(state.drained())),
+        () = state.closed.cancelled() => return Err(NoFirst::Refuse(state.drained())),
     };
     let init = match first {
         Ok(Ok(First::Init(init))) => init,

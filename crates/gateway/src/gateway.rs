@@ -14,6 +14,7 @@ use tonic::service::Routes;
 
 use crate::admin::Told;
 use crate::config::{Address, Config, ConfigError, Protection};
+use crate::departure::Departure;
 use crate::handler::Handler;
 use crate::state::State;
 use crate::stream::watch_memory;
@@ -93,9 +94,11 @@ impl Gateway {
             }
             None => None,
         };
-        let tls = load(protection)?;
+        // The server's files first: what is wrong with them is told by the names they were set with.
+        let tls = load(protection.clone())?;
+        let peering = config.peering(&protection)?;
         let shards = Arc::new(Shards::new(config.threads.0).map_err(BindError::Threads)?);
-        let state = Arc::new(State::new(config, directory));
+        let state = Arc::new(State::new(config, directory, peering));
         let (routes, health) = routes(Arc::new(Api(Arc::clone(&state)))).await;
         Ok(Self {
             state,
@@ -131,6 +134,17 @@ impl Gateway {
     ///
     /// Dropping it ends everything at once, without a word to anybody.
     pub async fn run(self, shutdown: CancellationToken) {
+        self.run_and_drain(CancellationToken::new(), shutdown).await;
+    }
+
+    /// As [`Gateway::run`], and when `drain` is cancelled it leaves without breaking anything: it says
+    /// that it is not ready, asks supervisors to move, stops listening, lets open streams finish for
+    /// as long as the configuration says, and returns. `shutdown` ends that too.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Gateway::run`].
+    pub async fn run_and_drain(self, drain: CancellationToken, shutdown: CancellationToken) {
         let Self {
             state,
             shards,
@@ -151,10 +165,19 @@ impl Gateway {
             background.spawn(Arc::clone(tls).watch());
         }
         background.spawn(watch_memory(Arc::clone(&state)));
+        background.spawn({
+            let state = Arc::clone(&state);
+            async move { state.peers.tend().await }
+        });
         let doors = Doors::new(&state, shards, tls, routes);
+        let mut listener = Some(listener);
         tokio::select! {
-            () = doors.accept(&listener) => {}
+            () = doors.accept(listener.as_ref()) => {}
             () = shutdown.cancelled() => {}
+            () = drain.cancelled() => {
+                let departure = Departure::new(&state, &doors, &health, &mut listener);
+                shutdown.run_until_cancelled(departure.run()).await;
+            }
         }
         state.draining.cancel();
         health.set_serving(false).await;
@@ -173,7 +196,7 @@ impl std::fmt::Debug for Gateway {
 }
 
 /// Where connections come in and go to their threads.
-struct Doors {
+pub(crate) struct Doors {
     server: Arc<Server>,
     handler: Arc<Handler>,
     shards: Arc<Shards>,
@@ -213,7 +236,11 @@ impl Doors {
         }
     }
 
-    async fn accept(&self, listener: &Listener) {
+    /// Takes connections in for ever; without a listener there are none.
+    pub(crate) async fn accept(&self, listener: Option<&Listener>) {
+        let Some(listener) = listener else {
+            return std::future::pending().await;
+        };
         loop {
             let (stream, peer) = listener.accept().await;
             if let Err(error) = self.admit(stream) {
@@ -244,8 +271,14 @@ impl Doors {
         Ok(())
     }
 
+    /// Tells every client that no new stream is taken; what is open goes on.
+    pub(crate) fn say_goaway(&self) {
+        self.going.cancel();
+    }
+
     /// Ends every stream and session, then the connections.
     async fn close(self, state: &State) {
+        state.closed.cancel();
         state.sessions.close();
         state.streams.close(&state.drained());
         self.going.cancel();

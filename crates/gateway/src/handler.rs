@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tidegate_transport::{ServerStream, Shards, StreamHandler};
 use tidegate_wire::metadata::{
-    CONNECT_SUPERVISOR, EXEC_SANDBOX, EXEC_SANDBOX_INTERACTIVE, FORWARD_TCP, RELAY_STREAM,
+    CONNECT_SUPERVISOR, EXEC_SANDBOX, EXEC_SANDBOX_INTERACTIVE, FORWARD_TCP, PEER_RELAY,
+    RELAY_STREAM,
 };
 
 use crate::state::State;
@@ -38,12 +39,13 @@ impl Handler {
 
 impl StreamHandler for Handler {
     fn wants(&self, path: &str) -> bool {
-        const WANTED: [&str; 5] = [
+        const WANTED: [&str; 6] = [
             FORWARD_TCP,
             EXEC_SANDBOX,
             EXEC_SANDBOX_INTERACTIVE,
             CONNECT_SUPERVISOR,
             RELAY_STREAM,
+            PEER_RELAY,
         ];
         WANTED.contains(&path)
     }
@@ -51,6 +53,10 @@ impl StreamHandler for Handler {
     fn handle(&self, stream: ServerStream) {
         let state = Arc::clone(&self.state);
         let shard = stream.connection.shard;
+        if matches!(stream.head.uri.path(), RELAY_STREAM | CONNECT_SUPERVISOR) {
+            // Streams of clients that still arrive while the gateway leaves are served over these.
+            stream.connection.connection.hold(&state.closed);
+        }
         match stream.head.uri.path() {
             FORWARD_TCP => self.spawn(shard, "forward", stream::forward(state, stream)),
             EXEC_SANDBOX => {
@@ -61,6 +67,7 @@ impl StreamHandler for Handler {
                 let exec = stream::exec(state, stream, Door::Interactive);
                 self.spawn(shard, "exec", exec);
             }
+            PEER_RELAY => self.spawn(shard, "peer", stream::peer(state, stream)),
             RELAY_STREAM => self.spawn(shard, "relay", relay::serve(state, stream)),
             CONNECT_SUPERVISOR => self.spawn(shard, "session", session::serve(state, stream)),
             // Not asked for; dropping it resets the call.

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`config`] | reads what an operator set, and says where it came from |
 //! | [`daemon`] | the program around a gateway: command line, log, signals |
-//! | `gateway` | listens, hands connections to threads, stops |
+//! | `gateway`, `departure` | listens, hands connections to threads, leaves, stops |
 //! | `stream` | each client's stream: admission, opening, the tunnel, the registry, the watchdog |
 //! | `session` | each supervisor's session: one task, its machine and its relays |
 //! | `relay`, `claims` | how a supervisor's call finds the stream that waits for it |
@@ -24,6 +24,7 @@ mod admin;
 mod claims;
 pub mod config;
 pub mod daemon;
+mod departure;
 mod first;
 mod gateway;
 mod handler;

@@ -19,6 +19,8 @@ use crate::stream::Kind;
 pub(crate) enum Route {
     /// A session of this gateway.
     Local,
+    /// A session of another gateway.
+    Peer,
     /// Nothing: the stream ended before its path was open.
     None,
 }
@@ -27,6 +29,7 @@ impl Route {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
+            Self::Peer => "peer",
             Self::None => "none",
         }
     }

@@ -254,7 +254,7 @@ fn shown_stream(state: &State, entry: &Entry) -> Stream {
         kind: entry.kind().as_str().to_owned(),
         target: entry.subject.label(),
         state: progress.state.to_owned(),
-        path: vec![state.id.clone()],
+        path: entry.path(&state.id),
         since: Some(entry.since),
         bytes_up: progress.bytes_up,
         bytes_down: progress.bytes_down,

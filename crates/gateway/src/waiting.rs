@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tidegate_lifecycle::Origin;
+
 /// How many calls of each kind may be silent at once.
 #[derive(Debug)]
 pub(crate) struct Waiting {
@@ -12,6 +14,7 @@ pub(crate) struct Waiting {
     execs: Arc<AtomicUsize>,
     relays: Arc<AtomicUsize>,
     sessions: Arc<AtomicUsize>,
+    peers: Arc<AtomicUsize>,
 }
 
 /// A kind of call.
@@ -25,6 +28,19 @@ pub(crate) enum Call {
     Relay,
     /// ConnectSupervisor.
     Session,
+    /// PeerRelay.
+    Peer,
+}
+
+impl Call {
+    /// Who makes it.
+    pub(crate) const fn caller(self) -> Origin {
+        match self {
+            Self::Forward | Self::Exec => Origin::Client,
+            Self::Relay | Self::Session => Origin::Supervisor,
+            Self::Peer => Origin::Peer,
+        }
+    }
 }
 
 impl Waiting {
@@ -35,6 +51,7 @@ impl Waiting {
             execs: Arc::default(),
             relays: Arc::default(),
             sessions: Arc::default(),
+            peers: Arc::default(),
         }
     }
 
@@ -45,6 +62,7 @@ impl Waiting {
             Call::Exec => &self.execs,
             Call::Relay => &self.relays,
             Call::Session => &self.sessions,
+            Call::Peer => &self.peers,
         };
         let guard = WaitingGuard(Arc::clone(count));
         (count.fetch_add(1, Ordering::Relaxed) < self.limit).then_some(guard)

@@ -175,6 +175,8 @@ reasons! {
     ExecStartFailed = "EXEC_START_FAILED",
     /// A relay of that name exists.
     DuplicateChannel = "DUPLICATE_CHANNEL",
+    /// The supervisor has a session with this gateway already.
+    DuplicateSession = "DUPLICATE_SESSION",
     /// The target's address is not on the supervisor's allowlist.
     TargetNotAllowed = "TARGET_NOT_ALLOWED",
     /// The caller may not do this.

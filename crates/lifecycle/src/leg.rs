@@ -168,6 +168,18 @@ impl Leg {
         }
     }
 
+    /// The same leg, whose neighbour is another gateway.
+    #[must_use]
+    pub fn between_gateways(mut self) -> Self {
+        self.voice = self.voice.between_gateways();
+        self
+    }
+
+    /// Whether the neighbour is another gateway.
+    pub const fn is_between_gateways(&self) -> bool {
+        self.voice.is_between_gateways()
+    }
+
     /// What the leg is made of.
     pub const fn role(&self) -> Role {
         self.voice.role()
@@ -229,6 +241,13 @@ impl Leg {
     pub const fn takes_keepalive(&self) -> bool {
         matches!(self.half_close, Some(HalfClose::Explicit))
             && matches!(self.state, State::Open | State::HalfClosedRemote)
+    }
+
+    /// What was awaited turns out to be a call of ours to the gateway that owns the session.
+    pub(crate) fn leads_to_owner(&mut self) {
+        if self.is_opening() {
+            self.voice.leads_to_owner();
+        }
     }
 
     /// The form of FIN is known: the response headers came, or the awaited RPC was opened.

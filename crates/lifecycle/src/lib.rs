@@ -15,7 +15,8 @@
 //! | [`capability`] | what two neighbours both understand |
 //! | [`exec`] | what a command is, how it ends, and in which order both are said |
 //! | [`limits`] | every timeout and bound, with its default |
-//! | [`redial`] | when a supervisor tries which gateway again |
+//! | [`redial`], [`roster`] | when a supervisor tries which gateway again, and which it has sessions with |
+//! | [`drain`] | how a gateway leaves without breaking anything |
 //! | [`id`], [`target`] | names that cannot be mixed up, and where a stream leads |
 //! | [`value`] | durations and sizes as people write them |
 
@@ -23,6 +24,7 @@
 
 pub mod capability;
 pub mod cause;
+pub mod drain;
 pub mod exec;
 pub mod id;
 mod joint;
@@ -31,6 +33,7 @@ pub mod limits;
 pub mod loss;
 pub mod redial;
 pub mod relay;
+pub mod roster;
 pub mod session;
 pub mod state;
 pub mod target;

@@ -56,6 +56,13 @@ pub const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
 pub const RELAY_OPEN_SLACK: Duration = Duration::from_secs(2);
 /// How long a legacy supervisor has to answer a request for a relay.
 pub const LEGACY_RELAY_OPEN: Duration = Duration::from_secs(10);
+/// How long connecting to another gateway may take, before the next home is tried.
+pub const PEER_CONNECT: Duration = Duration::from_secs(2);
+/// Rhythm of PING between gateways, and how long it may stay unanswered: one that stopped should be
+/// noticed before its streams' clients give up.
+pub const PEER_PING: Duration = Duration::from_secs(3);
+/// How long a connection to another gateway is kept that carries nothing.
+pub const PEER_IDLE: Duration = Duration::from_secs(300);
 /// The default heartbeat interval, in both directions.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// Silent intervals that end a session which agreed on liveness.

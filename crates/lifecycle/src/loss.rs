@@ -21,6 +21,10 @@ pub enum Link {
     /// A byte stream, on either side of it. If its session is gone too, that is told as the typed
     /// end which a bare loss waits for.
     Stream,
+    /// A stream to the gateway that owns the session, for the gateway that asked it.
+    Owner,
+    /// A stream from the gateway that asked, for the owner.
+    Requester,
 }
 
 impl Loss {
@@ -29,6 +33,8 @@ impl Loss {
     /// heartbeats do, whichever is noticed first.
     pub const fn reason(self, of: Link, liveness: bool) -> Reason {
         match (self, of) {
+            (Self::Broken | Self::Unanswered, Link::Owner) => Reason::OwnerLost,
+            (Self::Broken | Self::Unanswered, Link::Requester) => Reason::PeerLost,
             (Self::Unanswered, _) if liveness => Reason::HeartbeatTimeout,
             (Self::Broken | Self::Unanswered, Link::Supervisor) => Reason::SupervisorLost,
             (Self::Broken | Self::Unanswered, Link::Gateway | Link::Stream) => {
@@ -41,6 +47,16 @@ impl Loss {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn between_gateways_it_is_the_gateway_that_is_lost_however() {
+        for loss in [Loss::Broken, Loss::Unanswered] {
+            for liveness in [false, true] {
+                assert_eq!(loss.reason(Link::Owner, liveness), Reason::OwnerLost);
+                assert_eq!(loss.reason(Link::Requester, liveness), Reason::PeerLost);
+            }
+        }
+    }
 
     #[test]
     fn an_unanswered_ping_is_a_missing_heartbeat_wherever_those_were_agreed_on() {

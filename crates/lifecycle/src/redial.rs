@@ -6,6 +6,7 @@
 //! | draining, loss; or none has stood yet | tries each other address once at once, then as the last row |
 //! | superseded by another instance | stops and says so, so that two never duel |
 //! | refused: credentials, permission, version | retries slowly, from 30 s to 5 min |
+//! | a gateway that has a session of ours already, some times in a row | the same, at the next address |
 //! | anything else | backs off exponentially with full jitter |
 
 use std::time::{Duration, Instant};
@@ -64,6 +65,9 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 /// How long a session must have stood for its loss to be the gateway's: two gateways that both drop
 /// it at once are not dialled in turn without a pause.
 const STEADY_AFTER: Duration = Duration::from_secs(1);
+/// How often a further home is looked for as if the next attempt could find it. A balancer needs a few
+/// to lead to another gateway; where there is none, each attempt is wasted.
+const FEW_DUPLICATES: u32 = 6;
 /// The waits after a refusal.
 const REFUSED: Bounds = Bounds {
     min: Duration::from_secs(30),
@@ -82,6 +86,8 @@ pub struct Redial {
     refusals: u32,
     /// Other addresses to try at once.
     untried: usize,
+    /// How often in a row a gateway has said that it has a session of ours.
+    duplicates: u32,
 }
 
 impl Redial {
@@ -95,7 +101,43 @@ impl Redial {
             waited: Duration::ZERO,
             refusals: 0,
             untried: addresses.saturating_sub(1),
+            duplicates: 0,
         }
+    }
+
+    /// There are that many addresses now.
+    pub const fn resize(&mut self, addresses: usize) {
+        self.addresses = addresses;
+    }
+
+    /// The gateway of a session that has stood for `stood` asks for one elsewhere: another address is
+    /// dialled now, and each further one is worth an attempt at once.
+    pub fn moves(&mut self, stood: Duration) {
+        if stood >= HEALTHY_AFTER {
+            self.recover();
+        }
+        self.untried = if stood >= STEADY_AFTER || self.outage.is_none() {
+            self.addresses.saturating_sub(2)
+        } else {
+            0
+        };
+    }
+
+    /// An attempt led to a session.
+    pub const fn found(&mut self) {
+        self.duplicates = 0;
+    }
+
+    /// How often in a row an attempt has led to a gateway that has a session of ours.
+    pub const fn duplicates(&self) -> u32 {
+        self.duplicates
+    }
+
+    /// An attempt led to a gateway that has a session of ours and does not say so. Tells how long to
+    /// wait for the next.
+    pub fn duplicate(&mut self) -> Duration {
+        self.duplicates = self.duplicates.max(FEW_DUPLICATES).saturating_add(1);
+        REFUSED.min
     }
 
     /// Which address is dialled, or in use.
@@ -119,9 +161,10 @@ impl Redial {
             return Next::GiveWay;
         }
         if stood.is_some_and(|stood| stood >= HEALTHY_AFTER) {
-            self.outage = None;
-            self.waited = Duration::ZERO;
-            self.refusals = 0;
+            self.recover();
+        }
+        if end.reason == Reason::DuplicateSession {
+            self.duplicates = self.duplicates.saturating_add(1);
         }
         if let Some(stood) = stood {
             let steady = self.outage.is_none() || stood >= STEADY_AFTER;
@@ -136,6 +179,10 @@ impl Redial {
         if is_refusal(end.reason) {
             return self.slowly(end, jitter);
         }
+        if self.duplicates > FEW_DUPLICATES {
+            self.current = (self.current + 1) % self.addresses.max(1);
+            return self.slowly(end, jitter);
+        }
         self.current = (self.current + 1) % self.addresses.max(1);
         let after = if self.untried > 0 {
             self.untried -= 1;
@@ -148,6 +195,12 @@ impl Redial {
             address: self.current,
             after,
         }
+    }
+
+    const fn recover(&mut self) {
+        self.outage = None;
+        self.waited = Duration::ZERO;
+        self.refusals = 0;
     }
 
     /// Doubles the wait, up to what is reasonable that long into an outage.
@@ -311,6 +364,19 @@ mod tests {
             waits.push(wait(next).as_secs());
         }
         assert_eq!(waits, [30, 60, 120, 240, 300, 300]);
+    }
+
+    #[test]
+    fn a_further_home_that_is_nowhere_is_looked_for_ever_less() {
+        let now = Instant::now();
+        let mut redial = Redial::new(1, Bounds::default());
+        let same = end(Reason::DuplicateSession);
+        for _ in 0..FEW_DUPLICATES {
+            assert!(wait(redial.ended(&same, None, 0.0, now)) <= EAGER_MAX);
+        }
+        assert_eq!(wait(redial.ended(&same, None, 0.0, now)), REFUSED.min);
+        redial.found();
+        assert!(wait(redial.ended(&same, None, 0.0, now)) <= EAGER_MAX);
     }
 
     #[test]

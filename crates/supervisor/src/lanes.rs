@@ -43,6 +43,12 @@ impl Lanes {
         }
     }
 
+    /// Connects to `endpoint` from now on.
+    pub(crate) fn lead_to(&mut self, endpoint: Endpoint) {
+        self.endpoint = endpoint;
+        self.lanes.clear();
+    }
+
     /// The lane with this number.
     pub(crate) fn get(&mut self, number: u32) -> Lane {
         let number = number % MAX_LANES;

@@ -12,7 +12,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`config`] | what the operator has said |
-//! | `home` | which gateway is dialled when, for as long as the supervisor runs |
+//! | `homes` | which gateways are dialled when, for as long as the supervisor runs |
 //! | `session` | one control stream, from hello to its end |
 //! | `relay` | one stream, from the request for it to its end |
 //! | `lanes` | the data connections that relays run on |
@@ -29,7 +29,7 @@ mod allow;
 mod context;
 mod dial;
 mod exec;
-mod home;
+mod homes;
 mod lanes;
 mod memory;
 mod metrics;

@@ -76,7 +76,9 @@ impl Metrics {
             ignored: Counter::default(),
         };
         metrics.register();
-        metrics.no_session();
+        for state in SESSION_STATES.map(GatewayState::as_str) {
+            let _ = metrics.sessions.get_or_create(&SessionLabels { state });
+        }
         let live = Live {
             streams,
             buffered,
@@ -124,18 +126,9 @@ impl Metrics {
         );
     }
 
-    /// A session stands, in `state`.
-    pub(crate) fn session(&self, state: GatewayState) {
-        self.no_session();
-        let state = state.as_str();
-        self.sessions.get_or_create(&SessionLabels { state }).set(1);
-    }
-
-    /// No session stands.
-    pub(crate) fn no_session(&self) {
-        for state in SESSION_STATES.map(GatewayState::as_str) {
-            self.sessions.get_or_create(&SessionLabels { state }).set(0);
-        }
+    /// A session stands, until what is returned is dropped.
+    pub(crate) fn session(&self) -> Standing {
+        Standing::new(self.sessions.clone(), GatewayState::Live)
     }
 
     /// A stream's target is connected, `after` it was asked for.
@@ -185,6 +178,41 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+/// A session that is counted.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    sessions: Family<SessionLabels, Gauge>,
+    state: GatewayState,
+}
+
+impl Standing {
+    fn new(sessions: Family<SessionLabels, Gauge>, state: GatewayState) -> Self {
+        let standing = Self { sessions, state };
+        standing.gauge().inc();
+        standing
+    }
+
+    /// It takes no new streams.
+    pub(crate) fn drains(&mut self) {
+        self.gauge().dec();
+        self.state = GatewayState::DrainOnly;
+        self.gauge().inc();
+    }
+
+    fn gauge(&self) -> Gauge {
+        let state = self.state.as_str();
+        self.sessions
+            .get_or_create(&SessionLabels { state })
+            .clone()
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        self.gauge().dec();
     }
 }
 
@@ -258,7 +286,8 @@ mod tests {
         let streams = Arc::new(Streams::default());
         let metrics = Metrics::new(Arc::clone(&streams), Buffered::new(), None);
         let _open = streams.enter(Kind::Forward, 9);
-        metrics.session(GatewayState::Live);
+        let (_one, mut other) = (metrics.session(), metrics.session());
+        other.drains();
         metrics.ignored();
         metrics.opened(Kind::Ssh, Duration::from_millis(3));
         let cause = Cause::Reset {
@@ -269,6 +298,7 @@ mod tests {
         let text = metrics.text();
         for line in [
             "tidegate_sessions{state=\"live\"} 1",
+            "tidegate_sessions{state=\"draining\"} 1",
             "tidegate_streams{kind=\"forward\",state=\"opening\"} 1",
             "tidegate_streams_opened_total{kind=\"ssh\",route=\"target\"} 1",
             "tidegate_streams_opened_total{kind=\"forward\",route=\"none\"} 1",

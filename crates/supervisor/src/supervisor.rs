@@ -10,7 +10,9 @@ use tidegate_lifecycle::cause::End;
 use tidegate_lifecycle::id::{InstanceId, SandboxName};
 use tidegate_lifecycle::limits::CLEANUP;
 use tidegate_lifecycle::redial::Bounds;
-use tidegate_transport::{Endpoint, EndpointError, Shards, TlsError};
+use tidegate_transport::{
+    ClientTls, Endpoint, EndpointError, ProxyRules, Settings as Http2, Shards, TlsError,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -18,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::GatewayUrl;
 use crate::context::Context;
 use crate::exec::Commands;
-use crate::home::Home;
+use crate::homes::{Homes, Places, Ready};
 use crate::session::Gateway;
 use crate::{Config, Phase, memory};
 
@@ -32,7 +34,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Supervisor {
     context: Arc<Context>,
     shards: Arc<Shards>,
-    gateways: Arc<[Gateway]>,
+    settings: Arc<Dialling>,
+    gateways: Vec<Gateway>,
     redial: Bounds,
 }
 
@@ -98,13 +101,14 @@ impl Supervisor {
     pub fn new(config: Config) -> Result<Self, StartError> {
         config.check()?;
         let redial = config.redial()?;
-        let gateways = gateways(&config)?;
+        let (settings, gateways) = gateways(&config)?;
         let commands = Commands::new(&config).map_err(StartError::Commands)?;
         check_token(&config)?;
         let shards = Shards::new(config.threads.0).map_err(StartError::Threads)?;
         Ok(Self {
             context: Context::new(config, commands),
             shards: Arc::new(shards),
+            settings: Arc::new(settings),
             gateways,
             redial,
         })
@@ -165,16 +169,18 @@ impl Supervisor {
     /// Keeps sessions on the thread of the first lane: what a relay there and its session tell each
     /// other crosses no threads.
     async fn home(&self, stop: CancellationToken) -> Result<(), StopReason> {
-        let home = Home::new(
+        let settings = Arc::clone(&self.settings);
+        let learnt = Ready::new(move |url| settings.learnt(url));
+        let homes = Homes::new(
             Arc::clone(&self.context),
             Arc::clone(&self.shards),
-            Arc::clone(&self.gateways),
+            Places::new(self.gateways.clone(), learnt),
             self.redial,
         );
         let task = self
             .shards
             .get(0)
-            .spawn("home", async move { home.run(&stop).await });
+            .spawn("homes", async move { homes.run(&stop).await });
         match AbortOnDropHandle::new(task).await {
             Ok(stopped) => stopped,
             // Nobody aborts it, and its thread lives as long as we do.
@@ -208,31 +214,62 @@ fn check_token(config: &Config) -> Result<(), StartError> {
     }
 }
 
-fn gateways(config: &Config) -> Result<Arc<[Gateway]>, StartError> {
+/// The configured gateways, and how others are dialled that they tell of.
+fn gateways(config: &Config) -> Result<(Dialling, Vec<Gateway>), StartError> {
     let endpoints: Vec<Endpoint> = config
         .gateway
         .iter()
         .map(GatewayUrl::endpoint)
         .collect::<Result<_, _>>()?;
-    let tls = config.tls(&endpoints)?;
-    let proxy = config.proxy.rules()?;
-    let ready = |endpoint: Endpoint| {
+    let dialling = Dialling {
+        tls: config.tls(&endpoints)?,
+        proxy: config.proxy.rules()?,
+        http2: config.http2(),
+        connect_timeout: config.scaled(CONNECT_TIMEOUT),
+        plaintext: !endpoints.iter().any(Endpoint::is_tls),
+        token: config.token_file.is_some(),
+    };
+    let endpoints: Vec<Endpoint> = endpoints
+        .into_iter()
+        .map(|one| dialling.ready(one))
+        .collect();
+    config.check_token_is_safe(&endpoints)?;
+    Ok((dialling, endpoints.into_iter().map(Gateway::new).collect()))
+}
+
+/// How gateways are dialled, wherever they are.
+#[derive(Debug)]
+struct Dialling {
+    tls: Option<Arc<ClientTls>>,
+    proxy: ProxyRules,
+    http2: Http2,
+    connect_timeout: Duration,
+    /// Whether every configured gateway is dialled without TLS.
+    plaintext: bool,
+    /// Whether a token is shown.
+    token: bool,
+}
+
+impl Dialling {
+    fn ready(&self, endpoint: Endpoint) -> Endpoint {
         let endpoint = endpoint
-            .with_proxy(proxy.clone())
-            .with_settings(config.http2())
-            .with_connect_timeout(config.scaled(CONNECT_TIMEOUT));
-        match &tls {
+            .with_proxy(self.proxy.clone())
+            .with_settings(self.http2.clone())
+            .with_connect_timeout(self.connect_timeout);
+        match &self.tls {
             Some(tls) => endpoint.with_tls(Arc::clone(tls)),
             None => endpoint,
         }
-    };
-    let endpoints: Vec<Endpoint> = endpoints.into_iter().map(ready).collect();
-    config.check_token_is_safe(&endpoints)?;
-    let named = |endpoint: Endpoint| Gateway {
-        url: endpoint.url(),
-        endpoint,
-    };
-    Ok(endpoints.into_iter().map(named).collect())
+    }
+
+    /// An address that a gateway told, if it is as safe to dial as the configured ones.
+    fn learnt(&self, url: &str) -> Option<Endpoint> {
+        let endpoint = self.ready(Endpoint::parse(url).ok()?);
+        let as_safe = endpoint.is_tls() || (self.plaintext && (!self.token || endpoint.is_local()));
+        // Without configured TLS nobody has said which authorities are trusted.
+        let trusted = !endpoint.is_tls() || !self.plaintext;
+        (as_safe && trusted).then_some(endpoint)
+    }
 }
 
 /// What the supervisor tells about itself.

@@ -38,6 +38,8 @@ enum Subject<'a> {
     Loopback,
     /// A client with this URI as its name.
     Uri(&'a str),
+    /// Both at once, as a gateway is to others.
+    Both(&'a str),
 }
 
 /// Whether a certificate's time is now.
@@ -135,6 +137,17 @@ impl Authority {
         self.issue(Subject::Uri(uri), Validity::Expired)
     }
 
+    /// Makes a gateway's certificate: a server's on this machine, and a client's that is named
+    /// `spiffe://tidegate/gateway/<gateway>`.
+    ///
+    /// # Errors
+    ///
+    /// [`CertError`] if that fails.
+    pub fn gateway(&self, gateway: &str) -> Result<CertFiles, CertError> {
+        let uri = format!("spiffe://tidegate/gateway/{gateway}");
+        self.issue(Subject::Both(&uri), Validity::Current)
+    }
+
     fn issue(&self, subject: Subject<'_>, validity: Validity) -> Result<CertFiles, CertError> {
         let key = KeyPair::generate()?;
         let cert = params(subject, validity)?.signed_by(&key, &self.issuer)?;
@@ -151,19 +164,22 @@ impl Authority {
 }
 
 fn params(subject: Subject<'_>, validity: Validity) -> Result<CertificateParams, CertError> {
-    let mut params = match subject {
-        Subject::Loopback => {
-            CertificateParams::new(["127.0.0.1", "::1", "localhost"].map(String::from).to_vec())?
-        }
-        Subject::Uri(uri) => {
-            let mut params = CertificateParams::default();
-            params.subject_alt_names.push(SanType::URI(uri.try_into()?));
-            params
-        }
+    let hosts = match subject {
+        Subject::Loopback | Subject::Both(_) => vec!["127.0.0.1", "::1", "localhost"],
+        Subject::Uri(_) => vec![],
     };
+    let mut params =
+        CertificateParams::new(hosts.into_iter().map(String::from).collect::<Vec<_>>())?;
+    if let Subject::Uri(uri) | Subject::Both(uri) = subject {
+        params.subject_alt_names.push(SanType::URI(uri.try_into()?));
+    }
     params.extended_key_usages = match subject {
         Subject::Loopback => vec![ExtendedKeyUsagePurpose::ServerAuth],
         Subject::Uri(_) => vec![ExtendedKeyUsagePurpose::ClientAuth],
+        Subject::Both(_) => vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ],
     };
     if let Validity::Expired = validity {
         params.not_before = date_time_ymd(2020, 1, 1);

@@ -129,6 +129,12 @@ pub struct Hello {
     pub capabilities: Vec<String>,
     #[prost(uint32, tag = "201")]
     pub protocol_version: u32,
+    #[prost(uint32, tag = "202")]
+    pub homes: u32,
+    #[prost(string, tag = "203")]
+    pub replaces: String,
+    #[prost(string, repeated, tag = "204")]
+    pub held: Vec<String>,
 }
 
 /// A message from the supervisor.
@@ -163,7 +169,7 @@ pub struct Goodbye {
 /// A message from the gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayMessage {
-    #[prost(oneof = "FromGateway", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "FromGateway", tags = "1, 2, 3, 4, 5, 200")]
     pub payload: Option<FromGateway>,
 }
 
@@ -180,6 +186,17 @@ pub enum FromGateway {
     RelayOpen(RelayOpen),
     #[prost(message, tag = "5")]
     RelayClose(RelayClose),
+    #[prost(message, tag = "200")]
+    SessionDrain(SessionDrain),
+}
+
+/// The supervisor is to open a session elsewhere.
+#[derive(Clone, PartialEq, Message)]
+pub struct SessionDrain {
+    #[prost(message, optional, tag = "1")]
+    pub deadline: Option<prost_types::Duration>,
+    #[prost(string, repeated, tag = "2")]
+    pub alternatives: Vec<String>,
 }
 
 /// The session is open.
@@ -198,6 +215,14 @@ pub struct SessionAccepted {
     pub heartbeat_interval: Option<prost_types::Duration>,
     #[prost(string, repeated, tag = "200")]
     pub capabilities: Vec<String>,
+    #[prost(string, tag = "201")]
+    pub gateway_id: String,
+    #[prost(uint64, tag = "202")]
+    pub generation: u64,
+    #[prost(string, repeated, tag = "203")]
+    pub gateways: Vec<String>,
+    #[prost(string, tag = "204")]
+    pub public_url: String,
 }
 
 /// What the new dialect reads in `SessionAccepted`'s field 3.

@@ -46,4 +46,4 @@ pub use server::{ConnectionControl, ConnectionInfo, Respond, Server, ServerStrea
 pub use settings::{Ping, Settings};
 pub use shard::{Shard, Shards};
 pub use stream::{Received, RecvHalf, SendHalf};
-pub use tls::{ClientTls, Credentials, ServerTls, TlsError, TlsFile};
+pub use tls::{ClientTls, Credentials, ServerTls, TlsError, TlsFile, certificate_names};

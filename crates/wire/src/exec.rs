@@ -7,6 +7,8 @@
 //! |---|---|---|
 //! | [`Dialect::Client`] | `ExecSandboxInput` | `ExecSandboxEvent` |
 //! | [`Dialect::Relay`] | `RelayFrame.exec_input` | `RelayFrame.exec_event` |
+//!
+//! `PeerRelayFrame` has the same two members under the same numbers: it is the second dialect.
 
 mod decode;
 mod encode;

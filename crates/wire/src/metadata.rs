@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tidegate_lifecycle::Capabilities;
-use tidegate_lifecycle::id::{SessionId, StreamId};
+use tidegate_lifecycle::id::{GatewayId, SessionId, StreamId};
+use tidegate_lifecycle::{Capabilities, Capability};
 
 pub use self::timeout::{TIMEOUT, set_timeout, timeout};
 
@@ -21,6 +21,8 @@ pub const EXEC_SANDBOX_INTERACTIVE: &str = "/openshell.v1.OpenShell/ExecSandboxI
 pub const CONNECT_SUPERVISOR: &str = "/openshell.v1.OpenShell/ConnectSupervisor";
 /// The path of the RPC that carries one relay between a gateway and a supervisor.
 pub const RELAY_STREAM: &str = "/openshell.v1.OpenShell/RelayStream";
+/// The path of the RPC that carries one stream between two gateways.
+pub const PEER_RELAY: &str = "/openshell.v1.OpenShell/PeerRelay";
 
 /// Response: what the hop agreed on.
 pub const CAPABILITIES: HeaderName = HeaderName::from_static("tidegate-capabilities");
@@ -30,6 +32,15 @@ pub const PATH_CAPABILITIES: HeaderName = HeaderName::from_static("tidegate-path
 pub const STREAM_ID: HeaderName = HeaderName::from_static("tidegate-stream-id");
 /// Response: the id of the session that serves the stream.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("tidegate-session-id");
+/// Request of PeerRelay: the gateway that asks, as its first message names it.
+pub const PEER_REPLICA: HeaderName = HeaderName::from_static("x-openshell-peer-replica");
+/// Response of PeerRelay: the owner writes FIN as a frame. What peers of the proposed revision say.
+pub const PEER_HALF_CLOSE: HeaderName = HeaderName::from_static("openshell-stream-half-close");
+/// Request: the trace that a call belongs to, and what goes with it.
+pub const TRACE: [HeaderName; 2] = [
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("tracestate"),
+];
 /// Request: which thread of the gateway should serve the connection.
 pub const LANE: HeaderName = HeaderName::from_static("tidegate-lane");
 
@@ -71,6 +82,41 @@ pub fn set_session_id(headers: &mut HeaderMap, id: &SessionId) {
 /// Reads a session's id.
 pub fn session_id(headers: &HeaderMap) -> Option<SessionId> {
     text(headers, &SESSION_ID).map(SessionId::new)
+}
+
+/// Writes the gateway that asks a peer.
+pub fn set_peer_replica(headers: &mut HeaderMap, id: &GatewayId) {
+    set_text(headers, PEER_REPLICA, id.as_str());
+}
+
+/// Reads the gateway that asks a peer.
+pub fn peer_replica(headers: &HeaderMap) -> Option<GatewayId> {
+    text(headers, &PEER_REPLICA).map(GatewayId::new)
+}
+
+/// Says, in words of the proposed revision, that FIN is a frame.
+pub fn set_peer_half_close(headers: &mut HeaderMap) {
+    headers.insert(PEER_HALF_CLOSE, HeaderValue::from_static("v1"));
+}
+
+/// Reads what the owner of a session agreed on: in our words, or in those of the proposed revision.
+pub fn peer_capabilities(headers: &HeaderMap) -> Capabilities {
+    if headers.contains_key(CAPABILITIES) {
+        capabilities(headers, &CAPABILITIES)
+    } else if text(headers, &PEER_HALF_CLOSE) == Some("v1") {
+        Capabilities::of([Capability::StreamHalfClose])
+    } else {
+        Capabilities::NONE
+    }
+}
+
+/// Copies what says to which trace a call belongs.
+pub fn pass_trace(from: &HeaderMap, to: &mut HeaderMap) {
+    for name in TRACE {
+        if let Some(value) = from.get(&name) {
+            to.insert(name, value.clone());
+        }
+    }
 }
 
 /// Writes a lane.
@@ -152,6 +198,33 @@ mod tests {
         assert_eq!(stream_id(&headers), Some(StreamId::new("s-1")));
         assert_eq!(session_id(&headers), Some(SessionId::new("x-1")));
         assert_eq!(lane(&headers), Some(7));
+    }
+
+    #[test]
+    fn an_owner_says_what_it_agreed_on_in_either_revisions_words() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(peer_capabilities(&headers), Capabilities::NONE);
+        set_peer_half_close(&mut headers);
+        let proposed = Capabilities::of([Capability::StreamHalfClose]);
+        assert_eq!(peer_capabilities(&headers), proposed);
+        set_capabilities(&mut headers, CAPABILITIES, Capabilities::STREAM);
+        assert_eq!(peer_capabilities(&headers), Capabilities::STREAM);
+        headers.clear();
+        headers.insert(PEER_HALF_CLOSE, HeaderValue::from_static("v2"));
+        assert_eq!(peer_capabilities(&headers), Capabilities::NONE);
+        set_peer_replica(&mut headers, &GatewayId::new("gw1"));
+        assert_eq!(peer_replica(&headers), Some(GatewayId::new("gw1")));
+    }
+
+    #[test]
+    fn only_what_names_the_trace_is_passed_on() {
+        let mut from = HeaderMap::new();
+        from.insert(&TRACE[0], HeaderValue::from_static("00-1-2-01"));
+        from.insert("x-other", HeaderValue::from_static("y"));
+        let mut to = HeaderMap::new();
+        pass_trace(&from, &mut to);
+        assert_eq!(to.len(), 1);
+        assert_eq!(to[&TRACE[0]], "00-1-2-01");
     }
 
     #[test]

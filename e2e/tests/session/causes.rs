@@ -20,6 +20,7 @@ every_topology! {
 
 async fn ss_24_each_cause_has_a_code_and_a_reason_of_its_own(topology: Topology) {
     let options = Options::new()
+        .gateway("drain_deadline", "0s")
         .gateway("max_streams_per_sandbox", 2)
         .expect_warning(ENDED)
         .expect_warning(NONE_YET);

@@ -24,6 +24,7 @@ const GREETING: &[u8] = b"220 ready\n\xff\x00\r\n\xc3";
 
 async fn cli_08_stdout_holds_payload_only_whatever_ends_it(topology: Topology) {
     let options = Options::new()
+        .gateway("drain_deadline", "0s")
         .gateway("max_streams_per_sandbox", 1)
         .expect_warning(ENDED)
         .expect_warning(NONE_YET);

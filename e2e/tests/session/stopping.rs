@@ -15,6 +15,7 @@ every_topology! {
     ss_15_what_does_not_finish_is_ended,
     ss_23_one_reset_stream_takes_no_session_with_it,
     a_gateway_that_stops_says_so_and_the_supervisor_comes_back,
+    ha_10_a_gateway_that_leaves_cuts_no_stream_that_ends_in_time,
     a_gateway_that_is_told_twice_waits_for_nobody,
     a_supervisor_that_is_told_twice_waits_for_nobody,
 }
@@ -132,6 +133,7 @@ async fn ss_23_one_reset_stream_takes_no_session_with_it(topology: Topology) {
 
 async fn a_gateway_that_stops_says_so_and_the_supervisor_comes_back(topology: Topology) {
     let options = Options::new()
+        .gateway("drain_deadline", "0s")
         .expect_warning(ENDED)
         .expect_warning(NONE_YET);
     let mut world = World::start(topology, options).await;
@@ -152,6 +154,40 @@ async fn a_gateway_that_stops_says_so_and_the_supervisor_comes_back(topology: To
     world.until_sessions(2).await;
     echoes(&echoing).await;
     drop(client);
+    world.rebase().await;
+    world.settle().await;
+}
+
+/// Its supervisor has no other gateway to go to, and keeps the session until the last stream has ended.
+async fn ha_10_a_gateway_that_leaves_cuts_no_stream_that_ends_in_time(topology: Topology) {
+    let options = Options::new()
+        .gateway("drain_announce", "200ms")
+        .expect_warning(ENDED)
+        .expect_warning(NONE_YET);
+    let mut world = World::start(topology, options).await;
+    let target = Target::answer_after_end().unwrap();
+    let forward = world.forward(&target).await;
+    let client = forward.connect().await;
+    client.write(b"half").await.unwrap();
+    target.next().await.until_read(4).await;
+    let gateway = world.gateway();
+    gateway.process().terminate();
+    gateway
+        .until_logged("not listening any more", 1, MOMENT)
+        .await;
+    assert!(!gateway.is_ready() && gateway.process().is_running());
+    client.write(b"done").await.unwrap();
+    client.shutdown_write().unwrap();
+    let seen = client.read_to_end_soon().await;
+    assert_eq!(
+        (&seen.head[..], seen.read_end),
+        (&b"OK 8\n"[..], Some(Ended::Eof))
+    );
+    forward.closed_of(&client).await.assert_finished(8, 5);
+    assert!(gateway.process().exit(MOMENT).await.success());
+    drop(client);
+    world.restart_gateway().await;
+    world.until_sessions(2).await;
     world.rebase().await;
     world.settle().await;
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 4   gateway   supervisor   cli      composition, configuration, main.rs
-//! 3   client   daemon                 what a program links to open streams; what daemons share
+//! 3   client   daemon   peer-relay    what a program links to open streams; what daemons share;
+//!                                     one hop to another gateway
 //! 2   bridge                          tokio: bytes <-> frames
 //! 1   wire   transport   directory    protobuf; HTTP/2; who owns what
 //! 0   lifecycle                       pure: states, causes, deadlines
@@ -22,7 +23,7 @@ const FLOORS: [&[&str]; 5] = [
     &["lifecycle"],
     &["wire", "transport", "directory"],
     &["bridge"],
-    &["client", "daemon"],
+    &["client", "daemon", "peer-relay"],
     &["gateway", "supervisor", "cli"],
 ];
 

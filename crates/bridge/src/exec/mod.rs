@@ -76,18 +76,22 @@ const fn dialect(kind: RpcKind) -> Dialect {
         RpcKind::ForwardServer
         | RpcKind::ForwardClient
         | RpcKind::RelayServer { .. }
-        | RpcKind::RelayClient { .. } => Dialect::Relay,
+        | RpcKind::RelayClient { .. }
+        | RpcKind::PeerServer
+        | RpcKind::PeerClient => Dialect::Relay,
     }
 }
 
 /// What arrives here.
 const fn direction(kind: RpcKind) -> Direction {
     match kind {
-        RpcKind::ForwardServer | RpcKind::ExecServer | RpcKind::RelayClient { .. } => {
-            Direction::Input
-        }
-        RpcKind::ForwardClient | RpcKind::ExecClient | RpcKind::RelayServer { .. } => {
-            Direction::Event
-        }
+        RpcKind::ForwardServer
+        | RpcKind::ExecServer
+        | RpcKind::PeerServer
+        | RpcKind::RelayClient { .. } => Direction::Input,
+        RpcKind::ForwardClient
+        | RpcKind::ExecClient
+        | RpcKind::PeerClient
+        | RpcKind::RelayServer { .. } => Direction::Event,
     }
 }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use http::HeaderMap;
 use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
+use tidegate_lifecycle::loss::Loss;
 use tidegate_lifecycle::relay::Rank;
 use tidegate_transport::{Buffered, Received, RecvHalf, ResponseHead};
 use tidegate_wire::frame::{FrameError, FrameLimit};
@@ -201,7 +202,11 @@ impl<I: Cargo> Inbound<I> {
             return Read::Ended(Rank::Typed, end);
         }
         let agreed = self.agreed.unwrap_or_else(|| {
-            let offered = metadata::capabilities(&parts.headers, &metadata::CAPABILITIES);
+            let offered = if self.seat == Seat::GatewayToOwner {
+                metadata::peer_capabilities(&parts.headers)
+            } else {
+                metadata::capabilities(&parts.headers, &metadata::CAPABILITIES)
+            };
             I::OFFERED.intersect(offered)
         });
         self.reader.set_limit(FrameLimit::of(agreed));
@@ -211,45 +216,38 @@ impl<I: Cargo> Inbound<I> {
             path,
             stream: metadata::stream_id(&parts.headers),
             session: metadata::session_id(&parts.headers),
+            by_owner: self.seat == Seat::GatewayToOwner,
         })
     }
 
     fn end_stream(&mut self) -> Read<I> {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
-        match self.seat {
-            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } if complete => Read::End,
-            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } => {
-                self.truncated("the stream ended inside a frame")
-            }
-            Seat::ClientToGateway | Seat::SupervisorToGateway { .. } => {
-                self.truncated("the stream ended without a status")
-            }
+        match (self.seat.asks(), complete) {
+            (false, true) => Read::End,
+            (false, false) => self.truncated("the stream ended inside a frame"),
+            (true, _) => self.truncated("the stream ended without a status"),
         }
     }
 
     fn trailers(&mut self, trailers: &HeaderMap) -> Read<I> {
         let complete = self.reader.is_at_boundary();
         self.source = Source::Ended;
-        match self.seat {
-            Seat::GatewayToClient | Seat::GatewayToSupervisor { .. } => Read::End,
-            Seat::ClientToGateway | Seat::SupervisorToGateway { .. } => {
-                match status::parse(trailers, self.seat.neighbour()) {
-                    Ok(()) if complete => Read::End,
-                    Ok(()) => self.truncated("the stream ended inside a frame"),
-                    Err(end) => Read::Ended(Rank::Typed, end),
-                }
-            }
+        if !self.seat.asks() {
+            return Read::End;
+        }
+        match status::parse(trailers, self.seat.neighbour()) {
+            Ok(()) if complete => Read::End,
+            Ok(()) => self.truncated("the stream ended inside a frame"),
+            Err(end) => Read::Ended(Rank::Typed, end),
         }
     }
 
     fn truncated(&self, what: &str) -> Read<I> {
         let who = self.seat.neighbour();
         let message = format!("the {who} broke the stream off: {what}");
-        Read::Ended(
-            Rank::Transport,
-            End::new(who, Reason::TransportLost, message),
-        )
+        let reason = Loss::Broken.reason(self.seat.link(), false);
+        Read::Ended(Rank::Transport, End::new(who, reason, message))
     }
 
     fn broken(&mut self, error: FrameError) -> Read<I> {

@@ -50,6 +50,10 @@ pub enum RpcKind {
     ExecServer,
     /// ExecSandboxInteractive, at the client that opened it.
     ExecClient,
+    /// PeerRelay, at the owner that serves it.
+    PeerServer,
+    /// PeerRelay, at the gateway that opened it.
+    PeerClient,
 }
 
 impl RpcKind {
@@ -57,6 +61,8 @@ impl RpcKind {
         match self {
             Self::ForwardServer | Self::ExecServer => Seat::GatewayToClient,
             Self::ForwardClient | Self::ExecClient => Seat::ClientToGateway,
+            Self::PeerServer => Seat::OwnerToGateway,
+            Self::PeerClient => Seat::GatewayToOwner,
             Self::RelayServer { liveness } => Seat::GatewayToSupervisor { liveness },
             Self::RelayClient { liveness } => Seat::SupervisorToGateway { liveness },
         }

@@ -6,10 +6,10 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tidegate_lifecycle::Capabilities;
 use tidegate_lifecycle::cause::{End, Reason};
 use tidegate_lifecycle::leg::Write;
 use tidegate_lifecycle::relay::Rank;
+use tidegate_lifecycle::{Capabilities, Capability};
 
 use tidegate_transport::{
     Buffered, Ledger, Lost, Payload, Reason as Http2Reason, Respond, SendHalf,
@@ -106,6 +106,9 @@ impl<I: Cargo> Outbound<I> {
                 let path = agreed.intersect(opened.path);
                 metadata::set_capabilities(&mut headers, metadata::CAPABILITIES, agreed);
                 metadata::set_capabilities(&mut headers, metadata::PATH_CAPABILITIES, path);
+                if self.seat == Seat::OwnerToGateway && agreed.has(Capability::StreamHalfClose) {
+                    metadata::set_peer_half_close(&mut headers);
+                }
                 if let Some(session) = &opened.session {
                     metadata::set_session_id(&mut headers, session);
                 }

@@ -106,6 +106,7 @@ impl Concern {
             | Reason::ExecBadWorkdir
             | Reason::ExecStartFailed
             | Reason::DuplicateChannel
+            | Reason::DuplicateSession
             | Reason::TargetNotAllowed
             | Reason::NotPermitted
             | Reason::InternalError

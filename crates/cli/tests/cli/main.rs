@@ -7,6 +7,8 @@ mod connect;
 mod copy;
 mod dev_and_demo;
 mod exec;
+#[cfg(all(unix, feature = "daemons"))]
+mod failover;
 mod forward;
 mod house;
 mod terminal;

@@ -2,10 +2,13 @@
 //! file and a default.
 
 mod forms;
+mod peering;
 mod protection;
 mod times;
 
 pub use forms::{GatewayName, UnknownSandboxes};
+pub use peering::MappedName;
+pub(crate) use peering::Peering;
 pub use protection::Protection;
 pub use tidegate_daemon::settings::{Address, Threads, TimeScale};
 pub use tidegate_daemon::{ConfigError, Size};
@@ -48,6 +51,12 @@ settings! {
         insecure_dev: bool = "false",
         /// How this gateway is called in tables and on the path of an error; auto = the host's name.
         gateway_id: GatewayName = "auto",
+        /// Where other gateways reach this one; without it they cannot reach its sandboxes.
+        peer_url: Option<String> = "off",
+        /// The authority that other gateways' certificates must come from (PEM); off = `client_ca`.
+        peer_ca: Option<PathBuf> = "off",
+        /// Names in certificates of other gateways that are not spiffe://tidegate/gateway/ID, with commas.
+        peer_names: Vec<MappedName> = "",
         /// Threads that move bytes; auto = one for each core.
         threads: Threads = "auto",
         /// Names that are known before their supervisor has ever called, separated by commas.
@@ -98,6 +107,12 @@ settings! {
         max_buffered: Size = "256MiB",
         /// Bytes that may be on their way in one direction of one stream, 64KiB to 16MiB.
         stream_window: Size = "1MiB" where stream_window,
+        /// How long the gateway says that it is not ready before it stops listening, when it is told to
+        /// leave: the time that balancers take to notice. Supervisors are asked to move meanwhile.
+        drain_announce: Duration = "3s",
+        /// How long open streams may take to finish when the gateway is told to leave: then
+        /// GATEWAY_DRAINING. With 0s everything ends at once.
+        drain_deadline: Duration = "5m",
         /// Divides every time above. For tests.
         time_scale: TimeScale = "1",
     }

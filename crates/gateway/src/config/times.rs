@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tidegate_lifecycle::limits::{LEGACY_RELAY_OPEN, RELAY_OPEN_SLACK, StreamLimits};
+use tidegate_lifecycle::limits::{
+    LEGACY_RELAY_OPEN, PEER_CONNECT, PEER_IDLE, PEER_PING, RELAY_OPEN_SLACK, StreamLimits,
+};
 use tidegate_transport::Ping;
 
 use super::Config;
@@ -32,6 +34,18 @@ pub struct Times {
     pub retention: Duration,
     /// How long every valid name is.
     pub grace: Duration,
+    /// How long a departure is announced.
+    pub drain_announce: Duration,
+    /// How long it may take.
+    pub drain_deadline: Duration,
+    /// Connecting to another gateway.
+    pub peer_connect: Duration,
+    /// HTTP/2 PING on connections to other gateways.
+    pub peer_ping: Ping,
+    /// From asking another gateway for a stream to its answer.
+    pub peer_answer: Duration,
+    /// How long a connection to another gateway is kept that carries nothing.
+    pub peer_idle: Duration,
 }
 
 impl Config {
@@ -61,6 +75,15 @@ impl Config {
             ssh_session: scaled(self.ssh_session_ttl),
             retention: scaled(self.sandbox_retention),
             grace: scaled(self.restart_grace),
+            drain_announce: scaled(self.drain_announce),
+            drain_deadline: scaled(self.drain_deadline),
+            peer_connect: scaled(PEER_CONNECT),
+            peer_ping: Ping {
+                interval: scaled(PEER_PING).min(scaled(self.ping_interval)),
+                timeout: scaled(PEER_PING).min(scaled(self.ping_timeout)),
+            },
+            peer_answer: relay_open + slack,
+            peer_idle: scaled(PEER_IDLE),
         }
     }
 }

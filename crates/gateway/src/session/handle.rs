@@ -1,8 +1,8 @@
 //! A session as the rest of the gateway sees it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use tidegate_lifecycle::id::{ChannelId, Generation, InstanceId, SandboxName, SessionId};
 use tidegate_lifecycle::{Capabilities, Capability, End};
@@ -41,6 +41,10 @@ pub(super) enum Note {
     LetGo(ChannelId, Option<End>),
     /// The supervisor is told this, and the relay goes on.
     AskToEnd(ChannelId, End),
+    /// This gateway leaves: the supervisor is to move within this time.
+    Leave(Duration, Arc<[String]>),
+    /// The supervisor has had time to move.
+    Dismiss,
 }
 
 /// Why this gateway ends a session.
@@ -105,7 +109,7 @@ impl Session {
     ///
     /// Never waits: each relay leaves one note, so that their number is bounded as the relays' is.
     pub(crate) fn let_go(&self, channel: ChannelId, farewell: Option<End>) {
-        self.leave(Note::LetGo(channel, farewell));
+        self.note(Note::LetGo(channel, farewell));
     }
 
     /// Whether its supervisor can be asked to end a command, and then tells of its exit.
@@ -117,7 +121,24 @@ impl Session {
 
     /// Asks the supervisor to end the command behind a relay, which goes on. Once for each relay.
     pub(super) fn ask_to_end(&self, channel: ChannelId, end: End) {
-        self.leave(Note::AskToEnd(channel, end));
+        self.note(Note::AskToEnd(channel, end));
+    }
+
+    /// This gateway leaves, and ends what is left after `deadline`. A supervisor that understands is
+    /// asked to open a session elsewhere, at one of `alternatives` for instance; the session of one
+    /// that does not ends as soon as it carries nothing.
+    pub(crate) fn leave(&self, deadline: Duration, alternatives: Arc<[String]>) {
+        self.note(Note::Leave(deadline, alternatives));
+    }
+
+    /// Its supervisor was asked to move and has had time for it: it ends as soon as it carries nothing.
+    pub(crate) fn dismiss(&self) {
+        self.note(Note::Dismiss);
+    }
+
+    /// Whether its supervisor can be asked to move.
+    pub(crate) fn moves(&self) -> bool {
+        self.agreed.has(Capability::SessionDrain)
     }
 
     /// Ends the session. The first reason counts.
@@ -144,7 +165,7 @@ impl Session {
         std::mem::take(&mut *self.notes())
     }
 
-    fn leave(&self, note: Note) {
+    fn note(&self, note: Note) {
         self.notes().push(note);
         self.bell.notify_one();
     }

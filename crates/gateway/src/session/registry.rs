@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_directory::{Watch, Watchers};
-use tidegate_lifecycle::id::{SandboxName, SessionId};
+use tidegate_lifecycle::id::{InstanceId, SandboxName, SessionId};
 use tidegate_lifecycle::session::GatewayState;
+use tokio::sync::Notify;
 
 use super::{Ending, Session};
 
@@ -14,6 +15,8 @@ use super::{Ending, Session};
 pub(crate) struct Sessions {
     table: Mutex<Table>,
     watchers: Watchers,
+    /// Rung when the last one is let go.
+    empty: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +73,27 @@ impl Sessions {
     /// Lets a session go.
     pub(crate) fn leave(&self, session: &Session) {
         self.retire(session);
-        self.table().all.remove(&session.id);
+        let mut table = self.table();
+        let was_one = table.all.remove(&session.id).is_some();
+        if was_one && table.all.is_empty() {
+            self.empty.notify_one();
+        }
+    }
+
+    /// Resolves when there is no session any more, or was none for a moment since it was asked last.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub(crate) async fn emptied(&self) {
+        self.empty.notified().await;
+    }
+
+    /// Whether this supervisor process has a session of the sandbox here.
+    pub(crate) fn has_of(&self, sandbox: &SandboxName, instance: &InstanceId) -> bool {
+        self.of(sandbox)
+            .iter()
+            .any(|session| session.instance == *instance)
     }
 
     /// The session of `sandbox` that takes new relays.

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tidegate_bridge::{ControlReceiver, ControlSender, Said};
 use tidegate_lifecycle::id::ChannelId;
 use tidegate_lifecycle::session::{
-    FromGateway, GatewayAction, GatewaySession, GatewayState, RelayClose,
+    Farewell, FromGateway, GatewayAction, GatewaySession, GatewayState, Idle, RelayClose,
 };
 use tidegate_lifecycle::{Capability, End, Origin, Reason};
 use tidegate_transport::Lost;
@@ -18,7 +18,7 @@ use tokio::time::sleep_until;
 
 use super::channels::Channels;
 use super::conclude::{self, Last};
-use super::handle::{Note, Wishes};
+use super::handle::{Ending, Note, Wishes};
 use super::{Session, Wish};
 use crate::first;
 use crate::state::State;
@@ -105,12 +105,27 @@ impl Control {
                     self.say_close(channel, end)?;
                 }
                 Note::AskToEnd(..) => {}
+                Note::Leave(deadline, alternatives) => self.leave(deadline, &alternatives)?,
+                Note::Dismiss => self.machine.dismiss(),
             }
         }
         if let Some(ending) = self.session.ending() {
             return Step::Break(Last::decided(&self.state, &self.session, ending));
         }
         self.finish_drain()
+    }
+
+    fn leave(&mut self, deadline: Duration, alternatives: &[String]) -> Step {
+        match self.machine.leave() {
+            Farewell::Ask => {
+                tracing::debug!(?deadline, "the supervisor is asked to move");
+                self.push(&FromGateway::SessionDrain {
+                    deadline,
+                    alternatives: alternatives.to_vec(),
+                })
+            }
+            Farewell::WhenIdle | Farewell::Nothing => Step::Continue(()),
+        }
     }
 
     async fn hear(&mut self, said: Said) -> Step {
@@ -163,7 +178,7 @@ impl Control {
                 tracing::debug!(%channel, text, "the supervisor closed a relay in its own words");
             }
             GatewayAction::Drain { deadline } => {
-                tracing::info!(?deadline, "the supervisor is stopping");
+                tracing::info!(?deadline, "the supervisor lets go of the session");
                 self.state.sessions.retire(&self.session);
                 conclude::release(&self.state, &self.session).await;
                 return self.finish_drain();
@@ -190,7 +205,7 @@ impl Control {
         }
         let Wish { open, opener } = wish;
         if self.machine.state() != GatewayState::Live {
-            let message = "the supervisor is stopping and takes no new relays";
+            let message = "the supervisor has let go of the session, which takes no new relays";
             opener.told(self.state.end(Reason::StaleSession, message));
             return Step::Continue(());
         }
@@ -215,12 +230,19 @@ impl Control {
         Step::Continue(())
     }
 
-    /// A supervisor that is stopping and has no relay left is done.
+    /// A session that is let go, by whichever end, is done when it has no relay left.
     fn finish_drain(&mut self) -> Step {
-        if self.machine.state() == GatewayState::DrainOnly && self.channels.is_empty() {
-            return Step::Break(Last::goodbye(self.machine.recv_end()));
+        if !self.channels.is_empty() {
+            return Step::Continue(());
         }
-        Step::Continue(())
+        match self.machine.idle() {
+            Idle::Stays => Step::Continue(()),
+            Idle::Released => Step::Break(Last::goodbye(self.machine.recv_end())),
+            Idle::Left => {
+                let ending = Ending::Draining;
+                Step::Break(Last::decided(&self.state, &self.session, &ending))
+            }
+        }
     }
 
     fn push(&mut self, message: &FromGateway) -> Step {

@@ -84,6 +84,11 @@ async fn register(state: &Arc<State>, greeted: &Greeted) -> Result<(Presence, Wi
     if state.draining.is_cancelled() {
         return Err(state.drained());
     }
+    if hello.held.contains(&state.id) && state.sessions.has_of(&hello.sandbox, &hello.instance) {
+        let message =
+            "this supervisor has a session with this gateway already, and looks for another";
+        return Err(state.end(Reason::DuplicateSession, message));
+    }
     let replaces = state.sessions.live(&hello.sandbox).is_some();
     if !replaces && state.sessions.len() >= state.config.max_sessions {
         let limit = state.config.max_sessions;
@@ -96,6 +101,7 @@ async fn register(state: &Arc<State>, greeted: &Greeted) -> Result<(Presence, Wi
         session: id.clone(),
         instance: hello.instance.clone(),
         gateway: state.id.clone(),
+        peer_url: state.config.peer_url.clone(),
     };
     let claimed = state
         .directory
@@ -197,6 +203,8 @@ fn accepted(state: &State, session: &Session) -> Accepted {
         heartbeat_interval: state.times.heartbeat,
         capabilities: session.agreed,
         gateway: state.id.to_string(),
+        gateways: Vec::new(),
+        public_url: None,
     }
 }
 

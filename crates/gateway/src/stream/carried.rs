@@ -6,12 +6,12 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use tidegate_bridge::{Awaited, Cargo, Handle, Machine, Outcome, RpcEnd, Tunnel};
-use tidegate_lifecycle::{Capabilities, End, Origin, Reason};
+use tidegate_lifecycle::{Capabilities, End, Reason};
 use tidegate_transport::{RecvHalf, Respond};
 use tidegate_wire::{DecodeError, metadata};
 use tokio::time::timeout_at;
 
-use super::opening::{Freight, Opening};
+use super::opening::{Freight, Opening, Way};
 use super::registry::{PendingGuard, StreamGuard};
 use super::{Kind, Subject};
 use crate::first::{self, Beginning, NoFirst};
@@ -36,7 +36,7 @@ pub(super) async fn hear<R: Beginning, T>(
         let end = state.end(Reason::LimitStreams, message);
         return Err(NoFirst::Refuse(end));
     };
-    let first = first::read(state, Origin::Client, recv, reader, parse);
+    let first = first::read(state, call.caller(), recv, reader, parse);
     match deadline {
         None => first.await,
         Some(at) => timeout_at(at.into(), first)
@@ -112,13 +112,14 @@ impl Admitted {
         })
     }
 
-    /// Joins the client's call and the path that is to be opened for it, on the thread `lane`.
+    /// Joins the caller's call and the path that is to be opened for it in this way, on the thread
+    /// `lane`.
     pub(super) fn join<I: Freight, M: Machine<Item = I>>(
         self,
         state: Arc<State>,
         mut downstream: RpcEnd<I>,
         machine: M,
-        lane: usize,
+        (lane, way): (usize, Way),
     ) -> Carried<I, M> {
         let Self {
             handle,
@@ -133,11 +134,15 @@ impl Admitted {
             subject,
             handle: handle.clone(),
             lane,
+            way,
             leash: leash.clone(),
             place,
         };
         downstream.count_oversize(&state.metrics.oversize);
-        if let Ok(id) = HeaderValue::from_str(guard.id().as_str()) {
+        // What a client is told is its own gateway's name for the stream.
+        if guard.is_a_clients()
+            && let Ok(id) = HeaderValue::from_str(guard.id().as_str())
+        {
             downstream.set_header(metadata::STREAM_ID, id);
         }
         let upstream = Awaited::new(Box::pin(opening.run()), &state.buffered);

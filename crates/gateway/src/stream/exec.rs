@@ -16,6 +16,7 @@ use tidegate_wire::exec::{Dialect, Direction, ExecRequest, Item, ItemReader, Sta
 use tidegate_wire::frame::{FrameError, FrameLimit};
 
 use super::carried::{self, Admitted, Carried};
+use super::opening::Way;
 use super::{Kind, Subject};
 use crate::first::{Beginning, First, NoFirst};
 use crate::state::State;
@@ -53,8 +54,10 @@ async fn accept(
     let deadline = carried::deadline(&head.headers, Instant::now());
     match begin(&state, &mut recv, door, deadline).await {
         Ok(begun) => {
+            let way = Way::anywhere(&head.headers, deadline);
             drop(head);
-            Some(begun.join(state, (respond, recv), connection.shard, deadline))
+            let place = (connection.shard, way);
+            Some(begun.join(state, (respond, recv), place, deadline))
         }
         Err(none) => {
             carried::refuse(&state, Kind::Exec, none, respond, recv).await;
@@ -118,7 +121,7 @@ impl Begun {
         self,
         state: Arc<State>,
         (respond, recv): (Respond, RecvHalf),
-        lane: usize,
+        place: (usize, Way),
         deadline: Option<Instant>,
     ) -> Carried<Item, Execution> {
         let Self {
@@ -142,7 +145,7 @@ impl Begun {
         if let Some(deadline) = deadline {
             execution.set_deadline(deadline);
         }
-        admitted.join(state, downstream, execution, lane)
+        admitted.join(state, downstream, execution, place)
     }
 }
 

@@ -12,6 +12,7 @@ use tidegate_transport::{RecvHalf, Respond, ServerStream};
 use tidegate_wire::frame::{ForwardInit, FrameReader};
 
 use super::carried::{self, Admitted, Carried};
+use super::opening::Way;
 use super::{Kind, Subject};
 use crate::first::{self, NoFirst};
 use crate::state::State;
@@ -39,15 +40,11 @@ async fn accept(state: Arc<State>, stream: ServerStream) -> Option<Carried<Bytes
     let deadline = carried::deadline(&head.headers, Instant::now());
     match begin(&state, &mut recv, deadline).await {
         Ok(begun) => {
+            let way = Way::anywhere(&head.headers, deadline);
             // A stream that lives for days should not keep what its request said.
             drop(head);
-            Some(join(
-                begun,
-                state,
-                (respond, recv),
-                connection.shard,
-                deadline,
-            ))
+            let place = (connection.shard, way);
+            Some(join(begun, state, (respond, recv), place, deadline))
         }
         Err((kind, none)) => {
             carried::refuse(&state, kind, none, respond, recv).await;
@@ -80,7 +77,7 @@ fn join(
     (admitted, reader): (Admitted, FrameReader),
     state: Arc<State>,
     (respond, recv): (Respond, RecvHalf),
-    lane: usize,
+    place: (usize, Way),
     deadline: Option<Instant>,
 ) -> Carried<Bytes, Relay> {
     let agreed = Capabilities::STREAM.intersect(admitted.capabilities);
@@ -93,5 +90,5 @@ fn join(
     if let Some(deadline) = deadline {
         relay.set_deadline(deadline);
     }
-    admitted.join(state, downstream, relay, lane)
+    admitted.join(state, downstream, relay, place)
 }

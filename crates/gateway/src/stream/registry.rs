@@ -1,13 +1,14 @@
 //! Which streams there are, and whether there may be more.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidegate_bridge::{Handle, Outcome, Progress};
-use tidegate_lifecycle::id::{SandboxName, StreamId};
+use tidegate_lifecycle::id::{GatewayId, SandboxName, StreamId};
 use tidegate_lifecycle::{Cause, End, Origin, Reason};
 use tidegate_transport::Buffered;
+use tokio::sync::Notify;
 
 use super::{Kind, Subject};
 use crate::config::Config;
@@ -25,6 +26,8 @@ pub(crate) struct Entry {
     pub(crate) since: SystemTime,
     pub(crate) handle: Handle,
     leash: Leash,
+    /// The gateway that its path leads to, if that is another one.
+    owner: OnceLock<GatewayId>,
 }
 
 impl Entry {
@@ -49,6 +52,18 @@ impl Entry {
         }
     }
 
+    /// The gateways that it crosses, from the client on; `here` is this one.
+    pub(crate) fn path(&self, here: &GatewayId) -> Vec<GatewayId> {
+        let before = self.subject.requester.iter();
+        let beyond = self.owner.get();
+        before.chain([here]).chain(beyond).cloned().collect()
+    }
+
+    /// Whether it crosses another gateway than this one.
+    pub(crate) fn has_peer(&self) -> bool {
+        self.subject.requester.is_some() || self.owner.get().is_some()
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         self.handle.progress(Instant::now())
     }
@@ -68,6 +83,8 @@ pub(crate) struct Streams {
     limits: Limits,
     buffered: Arc<Buffered>,
     metrics: Arc<Metrics>,
+    /// Rung when the last one has ended.
+    empty: Notify,
 }
 
 #[derive(Debug)]
@@ -117,6 +134,7 @@ impl Streams {
             limits,
             buffered,
             metrics,
+            empty: Notify::new(),
         })
     }
 
@@ -142,6 +160,7 @@ impl Streams {
             since: SystemTime::now(),
             handle,
             leash,
+            owner: OnceLock::new(),
         });
         let execs = usize::from(entry.kind() == Kind::Exec);
         let counts = table
@@ -159,7 +178,7 @@ impl Streams {
             streams: Arc::clone(self),
             entry: Arc::clone(&entry),
             born: Instant::now(),
-            open: false,
+            route: None,
         };
         Ok((
             StreamGuard {
@@ -182,6 +201,20 @@ impl Streams {
     /// Every stream.
     pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
         self.table().entries.values().cloned().collect()
+    }
+
+    /// How many streams there are.
+    pub(crate) fn len(&self) -> usize {
+        self.table().entries.len()
+    }
+
+    /// Resolves when there is no stream any more, or was none for a moment since it was asked last.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub(crate) async fn emptied(&self) {
+        self.empty.notified().await;
     }
 
     /// The stream called `id`.
@@ -303,6 +336,11 @@ impl StreamGuard {
         &self.entry.id
     }
 
+    /// Whether a client of this gateway has it, and not another gateway.
+    pub(crate) fn is_a_clients(&self) -> bool {
+        self.entry.subject.requester.is_none()
+    }
+
     /// The stream has ended.
     pub(crate) fn finish(mut self, outcome: &Outcome) {
         self.outcome = Some(outcome.cause());
@@ -321,6 +359,9 @@ impl Drop for StreamGuard {
             counts.execs -= execs;
         });
         table.ended = table.ended.plus(entry.progress());
+        if table.entries.is_empty() {
+            self.streams.empty.notify_one();
+        }
         drop(table);
         // Without an outcome the stream's task panicked, or its thread was stopped under it.
         let cause = self.outcome.unwrap_or(Cause::Reset {
@@ -337,13 +378,20 @@ pub(crate) struct PendingGuard {
     streams: Arc<Streams>,
     entry: Arc<Entry>,
     born: Instant,
-    open: bool,
+    route: Option<Route>,
 }
 
 impl PendingGuard {
-    /// The path is open.
-    pub(crate) fn opened(mut self) {
-        self.open = true;
+    /// The path is open, and leads to another gateway if `owner` says so.
+    pub(crate) fn opened(mut self, owner: Option<&GatewayId>) {
+        self.route = Some(match owner {
+            None => Route::Local,
+            Some(owner) => {
+                // A path is opened once.
+                let _ = self.entry.owner.set(owner.clone());
+                Route::Peer
+            }
+        });
     }
 }
 
@@ -354,10 +402,9 @@ impl Drop for PendingGuard {
         table.count(&self.entry.subject.sandbox, |counts| counts.pending -= 1);
         drop(table);
         let (metrics, kind) = (&self.streams.metrics, self.entry.kind());
-        if self.open {
-            metrics.opened(kind, Route::Local, self.born.elapsed());
-        } else {
-            metrics.never_opened(kind);
+        match self.route {
+            Some(route) => metrics.opened(kind, route, self.born.elapsed()),
+            None => metrics.never_opened(kind),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tidegate_lifecycle::Target;
 use tidegate_lifecycle::exec::{Command, CommandLimits};
-use tidegate_lifecycle::id::SandboxName;
+use tidegate_lifecycle::id::{GatewayId, SandboxName};
+use tidegate_wire::frame::{PeerInit, Relayed};
 
 /// How much of a program's name is shown.
 const NAME: usize = 64;
@@ -52,6 +53,8 @@ pub(crate) struct Subject {
     pub(crate) target: Target,
     /// Which program, if it is a command.
     pub(crate) program: Option<Program>,
+    /// The gateway that took it in, if that was another one.
+    pub(crate) requester: Option<GatewayId>,
 }
 
 /// A command, without anything that could be a secret.
@@ -63,6 +66,17 @@ pub(crate) struct Program {
     pub(crate) kill_grace: Duration,
 }
 
+impl Program {
+    fn new(name: &str, kill_grace: Option<Duration>) -> Self {
+        let name = name.chars().filter(|c| !c.is_control()).take(NAME);
+        let most = CommandLimits::default().kill_grace;
+        Self {
+            name: name.collect(),
+            kill_grace: kill_grace.unwrap_or(most).min(most),
+        }
+    }
+}
+
 impl Subject {
     /// A stream to a target.
     pub(crate) const fn target(sandbox: SandboxName, target: Target) -> Self {
@@ -70,22 +84,43 @@ impl Subject {
             sandbox,
             target,
             program: None,
+            requester: None,
         }
+    }
+
+    /// What another gateway asks for.
+    pub(crate) fn relayed(init: &PeerInit) -> Self {
+        let of_command = init.target == Target::Exec;
+        let Relayed {
+            program,
+            kill_grace,
+        } = &init.command;
+        Self {
+            sandbox: init.sandbox.clone(),
+            target: init.target.clone(),
+            program: of_command.then(|| Program::new(program, *kill_grace)),
+            requester: Some(init.requester.clone()),
+        }
+    }
+
+    /// What another gateway is told of it beside its target.
+    pub(crate) fn told(&self) -> Relayed {
+        self.program
+            .as_ref()
+            .map_or_else(Relayed::default, |program| Relayed {
+                program: program.name.clone(),
+                kill_grace: Some(program.kill_grace),
+            })
     }
 
     /// A stream to a command.
     pub(crate) fn command(sandbox: SandboxName, command: &Command) -> Self {
         let name = command.argv.first().map_or("", String::as_str);
-        let name = name.chars().filter(|c| !c.is_control()).take(NAME);
-        let most = CommandLimits::default().kill_grace;
-        let program = Program {
-            name: name.collect(),
-            kill_grace: command.kill_grace.unwrap_or(most),
-        };
         Self {
             sandbox,
             target: Target::Exec,
-            program: Some(program),
+            program: Some(Program::new(name, command.kill_grace)),
+            requester: None,
         }
     }
 

@@ -8,7 +8,7 @@ use tidegate_testkit::wait;
 
 use crate::common::{Forward, Running, Supervisor, config, finishes, init, path, works};
 
-async fn page(gateway: &Running, path: &str) -> Result<String, ScrapeError> {
+pub(crate) async fn page(gateway: &Running, path: &str) -> Result<String, ScrapeError> {
     let url = format!("http://{}/{path}", gateway.admin);
     tokio::task::spawn_blocking(move || get(&url))
         .await

@@ -47,6 +47,7 @@ pub const STREAM: [&str; 4] = [
 pub struct Running {
     pub addr: SocketAddr,
     pub admin: SocketAddr,
+    drain: CancellationToken,
     shutdown: CancellationToken,
     tasks: JoinSet<()>,
 }
@@ -67,12 +68,13 @@ impl Running {
             gateway.local_addr(),
             gateway.admin_addr().expect("it is set"),
         );
-        let shutdown = CancellationToken::new();
+        let (drain, shutdown) = (CancellationToken::new(), CancellationToken::new());
         let mut tasks = JoinSet::new();
-        tasks.spawn(gateway.run(shutdown.clone()));
+        tasks.spawn(gateway.run_and_drain(drain.clone(), shutdown.clone()));
         Self {
             addr,
             admin,
+            drain,
             shutdown,
             tasks,
         }
@@ -84,6 +86,23 @@ impl Running {
         let stopped = self.tasks.join_next();
         let stopped = wait::within(Duration::from_secs(8), "the gateway to stop", stopped).await;
         stopped.expect("one task").expect("no panic");
+    }
+
+    /// Asks it to leave without breaking anything.
+    pub fn ask_to_leave(&self) {
+        self.drain.cancel();
+    }
+
+    /// Waits until it has stopped by itself.
+    pub async fn gone(&mut self) {
+        let gone = self.tasks.join_next();
+        let gone = wait::within(GENEROUS, "the gateway to leave", gone).await;
+        gone.expect("one task").expect("no panic");
+    }
+
+    /// Whether it is still there.
+    pub fn is_here(&mut self) -> bool {
+        self.tasks.try_join_next().is_none()
     }
 
     pub fn ask_to_stop(&self) {

@@ -104,8 +104,10 @@ fn the_whole_configuration_is_printed_with_where_it_came_from() {
 }
 
 #[tokio::test]
-async fn sigterm_ends_what_is_open_and_exits_0() {
+async fn sigterm_ends_what_is_open_at_the_deadline_and_exits_0() {
     let arguments = [
+        "--drain-deadline",
+        "0s",
         "--listen",
         "127.0.0.1:0",
         "--admin",
@@ -130,6 +132,32 @@ async fn sigterm_ends_what_is_open_and_exits_0() {
     assert_eq!(status.code(), Some(0));
     let log = gateway.stderr().lines().join("\n");
     assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
+}
+
+#[tokio::test]
+async fn ha_10_a_second_signal_ends_at_once_and_says_the_same() {
+    let arguments = [
+        "--listen",
+        "127.0.0.1:0",
+        "--insecure-dev",
+        "--sandboxes",
+        "known",
+    ];
+    let gateway = Process::run(PROGRAM, arguments).unwrap();
+    let addr = gateway.address_after("listening on").await;
+    let client = Client::connect(addr).await.unwrap();
+    let waiting = Forward::open(&client, init("known")).await;
+    client.ping().await.unwrap();
+    gateway.terminate();
+    gateway.line("leaving").await;
+    gateway.interrupt();
+    is(
+        &waiting.outcome().await,
+        Code::Unavailable,
+        "GATEWAY_DRAINING",
+    );
+    let status = gateway.exit(Duration::from_secs(8)).await;
+    assert_eq!(status.code(), Some(0));
 }
 
 /// Whoever read the log may be gone before the gateway is, as behind `| head`.

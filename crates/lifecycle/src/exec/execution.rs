@@ -76,17 +76,36 @@ impl Execution {
         self.joint.set_deadline(deadline);
     }
 
+    /// The path leads through another gateway: upstream is a call of ours to it, which it has answered.
+    pub fn leads_to_owner(&mut self) {
+        self.joint.leg_mut(Side::Upstream).leads_to_owner();
+    }
+
     /// The hop on `side` is open: this is how the end of stdin is written there, and whether signals
-    /// and results are understood all the way. Says whether the command runs.
+    /// and results are understood all the way. Says whether the other side is told so: that the
+    /// command runs, or, to another gateway, that the path is open.
     pub fn opened(&mut self, side: Side, half_close: HalfClose, results: bool) -> bool {
         let hop = self.joint.leg_mut(side);
         hop.opened(half_close, results);
-        let runs = side == Side::Upstream && hop.role() == Role::Opener(Orientation::Forward);
+        let is_a_call = hop.role() == Role::Opener(Orientation::Forward) && !hop.is_a_relay();
+        let runs = side == Side::Upstream && is_a_call;
         if runs {
             self.state = self.state.running();
             self.joint.greet();
         }
-        runs
+        let caller = self.joint.leg(Side::Downstream);
+        runs || (side == Side::Upstream && caller.awaits_the_path())
+    }
+
+    /// A failed start as the caller's hop is told of it by a message. Between gateways that is the
+    /// only word about it, so this hop puts its name on it.
+    #[must_use]
+    pub fn refusal(&self, end: Box<End>) -> Box<End> {
+        if self.joint.leg(Side::Downstream).is_between_gateways() {
+            Box::new(self.joint.passed_on(&end))
+        } else {
+            end
+        }
     }
 
     /// A message came from `side`. Says what to do with it.

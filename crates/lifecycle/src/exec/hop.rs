@@ -6,6 +6,7 @@
 //! | a call, explicit FIN agreed | a message; the request stays open | response headers | OK |
 //! | a call without it | END_STREAM | response headers | OK |
 //! | a supervisor's relay | a message | a message | END_STREAM and OK |
+//! | between gateways | a message | a message; headers tell of an open path | OK |
 
 use crate::capability::{Capabilities, Capability, HalfClose};
 use crate::cause::End;
@@ -49,6 +50,13 @@ impl Hop {
         Self::new(Role::Acceptor(Orientation::Backward), None)
     }
 
+    /// The same hop, whose neighbour is another gateway.
+    #[must_use]
+    pub fn between_gateways(mut self) -> Self {
+        self.voice = self.voice.between_gateways();
+        self
+    }
+
     const fn new(role: Role, agreed: Option<Capabilities>) -> Self {
         let (half_close, results) = match agreed {
             Some(agreed) => (
@@ -64,6 +72,13 @@ impl Hop {
             owes_fin: false,
             heard_end: false,
             concluded: false,
+        }
+    }
+
+    /// What was awaited turns out to be a call of ours to the gateway that owns the session.
+    pub(super) fn leads_to_owner(&mut self) {
+        if self.half_close.is_none() {
+            self.voice.leads_to_owner();
         }
     }
 
@@ -120,16 +135,26 @@ impl Hop {
         !self.voice.has_said_end() && !self.voice.has_ended()
     }
 
-    /// Whether it is a supervisor's: the start's outcome and the exit are messages, and END_STREAM
-    /// follows the exit.
+    /// Whether it is a supervisor's, or leads to one through another gateway: the start's outcome and
+    /// the exit are messages.
     pub(super) const fn is_a_relay(&self) -> bool {
-        self.voice.role().may_be_explained()
+        self.voice.role().may_be_explained() || self.voice.is_between_gateways()
+    }
+
+    /// Whether the neighbour learns from headers that the path is open, and from a message that the
+    /// command runs.
+    pub(super) const fn awaits_the_path(&self) -> bool {
+        self.voice.is_between_gateways() && matches!(self.voice.role(), Role::Acceptor(_))
     }
 }
 
 impl Party for Hop {
     fn role(&self) -> Role {
         self.voice.role()
+    }
+
+    fn is_between_gateways(&self) -> bool {
+        self.voice.is_between_gateways()
     }
 
     fn is_opening(&self) -> bool {

@@ -17,6 +17,7 @@ use crate::cause::{Cause, End, Origin, Reason};
 use crate::id::HopName;
 use crate::leg::{Orientation, Role, Write};
 use crate::limits::{CLOSE_REASON_GRACE, StreamLimits};
+use crate::loss::{Link, Loss};
 
 pub use self::ending::Rank;
 pub(crate) use self::ending::{Ending, Teller};
@@ -115,7 +116,7 @@ impl<L: Party> Joint<L> {
     pub(crate) fn truncate(&mut self, side: Side, missing: &str) {
         let who = self.neighbour(side);
         let message = format!("the {who} ended the stream before {missing}");
-        let end = End::new(who, Reason::TransportLost, message);
+        let end = End::new(who, Loss::Broken.reason(self.link(side), false), message);
         self.note(Rank::Transport, Teller::Quitter(side), end);
     }
 
@@ -284,9 +285,19 @@ impl<L: Party> Joint<L> {
         })
     }
 
+    /// What it is a loss of, if the neighbour on that side is lost.
+    fn link(&self, side: Side) -> Link {
+        match side {
+            _ if !self.leg(side).is_between_gateways() => Link::Stream,
+            Side::Upstream => Link::Owner,
+            Side::Downstream => Link::Requester,
+        }
+    }
+
     /// Who is on that side.
     fn neighbour(&self, side: Side) -> Origin {
         match (self.leg(side).role(), side) {
+            _ if self.leg(side).is_between_gateways() => Origin::Peer,
             (Role::Socket, Side::Downstream) | (Role::Acceptor(Orientation::Forward), _) => {
                 Origin::Client
             }

@@ -7,6 +7,8 @@ use crate::leg::{Leg, Orientation, Role, Write};
 pub(crate) trait Party {
     /// What it is made of.
     fn role(&self) -> Role;
+    /// Whether the neighbour is another gateway.
+    fn is_between_gateways(&self) -> bool;
     /// Whether the neighbour has not yet answered the call, or made the one it was asked for.
     fn is_opening(&self) -> bool;
     /// Whether silence towards the neighbour may be filled.
@@ -24,9 +26,11 @@ pub(crate) trait Party {
 
     /// The path is open, which a client learns from headers. An empty message follows them at once
     /// where it knows what one is: a balancer may keep bare headers to itself, and a client that
-    /// waits for them before it speaks would wait for ever.
+    /// waits for them before it speaks would wait for ever. Between gateways there is no balancer,
+    /// and the gateway that asked greets its own client.
     fn greet(&mut self) {
-        if self.role() == Role::Acceptor(Orientation::Forward) && self.takes_keepalive() {
+        let is_clients = self.role() == Role::Acceptor(Orientation::Forward);
+        if is_clients && !self.is_between_gateways() && self.takes_keepalive() {
             self.keep_alive();
         }
     }
@@ -35,6 +39,10 @@ pub(crate) trait Party {
 impl Party for Leg {
     fn role(&self) -> Role {
         self.role()
+    }
+
+    fn is_between_gateways(&self) -> bool {
+        self.is_between_gateways()
     }
 
     fn is_opening(&self) -> bool {

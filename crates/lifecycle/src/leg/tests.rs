@@ -47,6 +47,22 @@ fn an_acceptor_answers_everything() {
 }
 
 #[test]
+fn another_gateway_as_the_neighbour_changes_no_form() {
+    for form in [
+        HalfClose::Unsupported,
+        HalfClose::Response,
+        HalfClose::Explicit,
+    ] {
+        let opener = || Leg::opener(FORWARD, Some(form));
+        let acceptor = || Leg::acceptor(FORWARD, form);
+        let between = || opener().between_gateways();
+        assert_eq!(matrix("", between), matrix("", opener));
+        let between = || acceptor().between_gateways();
+        assert_eq!(matrix("", between), matrix("", acceptor));
+    }
+}
+
+#[test]
 fn a_fin_that_is_owed_is_said_in_the_form_that_turns_out() {
     for (form, expected) in [
         (HalfClose::Unsupported, vec![Write::EndStream]),

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use super::{Role, Write};
+use super::{Orientation, Role, Write};
 use crate::cause::End;
 
 /// The commands of one leg, whatever is carried on it.
 #[derive(Debug)]
 pub(crate) struct Voice {
     role: Role,
+    /// The neighbour is another gateway.
+    peer: bool,
     /// END_STREAM, or trailers, are queued: nothing of ours can follow but a reset.
     said_end: bool,
     ended: bool,
@@ -19,14 +21,34 @@ impl Voice {
     pub(crate) const fn new(role: Role) -> Self {
         Self {
             role,
+            peer: false,
             said_end: false,
             ended: false,
             writes: VecDeque::new(),
         }
     }
 
+    /// The same, with another gateway as the neighbour.
+    pub(crate) const fn between_gateways(mut self) -> Self {
+        self.peer = true;
+        self
+    }
+
+    /// The neighbour is not a supervisor that was asked to make a call, but another gateway that answers
+    /// one of ours. Nothing was said yet.
+    pub(crate) fn leads_to_owner(&mut self) {
+        if !self.ended {
+            *self = Self::new(Role::Opener(Orientation::Forward)).between_gateways();
+        }
+    }
+
     pub(crate) const fn role(&self) -> Role {
         self.role
+    }
+
+    /// Whether the neighbour is another gateway.
+    pub(crate) const fn is_between_gateways(&self) -> bool {
+        self.peer
     }
 
     pub(crate) const fn has_ended(&self) -> bool {

@@ -58,6 +58,11 @@ impl Relay {
         self.joint.set_deadline(deadline);
     }
 
+    /// The path leads through another gateway: upstream is a call of ours to it, which it has answered.
+    pub fn leads_to_owner(&mut self) {
+        self.joint.leg_mut(Side::Upstream).leads_to_owner();
+    }
+
     /// The form of FIN on one leg is known: its response headers came, or its RPC was opened.
     pub fn opened(&mut self, side: Side, half_close: HalfClose) {
         self.joint.leg_mut(side).opened(half_close);

@@ -58,8 +58,8 @@ pub enum GatewayAction {
         /// Its words.
         text: String,
     },
-    /// The supervisor is stopping: no new relays; end the session when the last relay has ended, or
-    /// after this long.
+    /// The supervisor lets go of the session, because it is stopping or has another one: no new
+    /// relays; end the session when the last relay has ended, or after this long.
     Drain {
         /// How long what is open may take.
         deadline: Duration,
@@ -80,6 +80,40 @@ pub struct GatewaySession {
     agreed: Capabilities,
     heartbeat: Heartbeat,
     drain_until: Option<Instant>,
+    leaving: Leaving,
+}
+
+/// What makes a session end that carries nothing any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// Nothing does: it stays for the next relay.
+    No,
+    /// The supervisor has let go of it.
+    Theirs,
+    /// This gateway leaves, and the supervisor cannot be asked to move.
+    Ours,
+}
+
+/// What this gateway does to a session when it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// Asks the supervisor to open a session elsewhere, and waits until it has.
+    Ask,
+    /// Ends the session as soon as it carries nothing: its supervisor understands nothing else.
+    WhenIdle,
+    /// Nothing: the session is ending anyway.
+    Nothing,
+}
+
+/// How a session ends that carries nothing any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// It does not.
+    Stays,
+    /// In peace: the supervisor has let go of it.
+    Released,
+    /// This gateway leaves.
+    Left,
 }
 
 impl GatewaySession {
@@ -91,6 +125,7 @@ impl GatewaySession {
             agreed: Capabilities::NONE,
             heartbeat: Heartbeat::new(interval, false, now),
             drain_until: None,
+            leaving: Leaving::No,
         }
     }
 
@@ -158,6 +193,44 @@ impl GatewaySession {
         }
     }
 
+    /// This gateway leaves. Asked again, it answers the same of a supervisor that has not moved yet.
+    ///
+    /// A supervisor that is asked keeps its session live until it has another: no instant is without
+    /// one. [`GatewaySession::retire`] follows when it has.
+    pub const fn leave(&mut self) -> Farewell {
+        match (self.state, self.leaving) {
+            (GatewayState::Live, Leaving::No) if self.agreed.has(Capability::SessionDrain) => {
+                Farewell::Ask
+            }
+            (GatewayState::Live | GatewayState::DrainOnly, Leaving::No) => {
+                self.leaving = Leaving::Ours;
+                Farewell::WhenIdle
+            }
+            (GatewayState::Live | GatewayState::DrainOnly, Leaving::Theirs | Leaving::Ours)
+            | (GatewayState::AwaitHello | GatewayState::Closed, _) => Farewell::Nothing,
+        }
+    }
+
+    /// This gateway leaves, and the supervisor has had time to move: the session ends when it carries
+    /// nothing.
+    pub const fn dismiss(&mut self) {
+        if matches!(self.leaving, Leaving::No) {
+            self.leaving = Leaving::Ours;
+        }
+    }
+
+    /// What becomes of the session when it carries no relay.
+    pub const fn idle(&self) -> Idle {
+        match (self.state, self.leaving) {
+            (GatewayState::Live | GatewayState::DrainOnly, Leaving::Theirs) => Idle::Released,
+            (GatewayState::Live | GatewayState::DrainOnly, Leaving::Ours) => Idle::Left,
+            // A session that was replaced is let go by its supervisor, which may not have heard yet
+            // that the other one stands.
+            (GatewayState::Live | GatewayState::DrainOnly, Leaving::No)
+            | (GatewayState::AwaitHello | GatewayState::Closed, _) => Idle::Stays,
+        }
+    }
+
     /// The supervisor ended its stream cleanly.
     pub fn recv_end(&mut self) -> End {
         match self.state {
@@ -205,6 +278,7 @@ impl GatewaySession {
             }
             FromSupervisor::Goodbye { deadline } => {
                 self.retire();
+                self.leaving = Leaving::Theirs;
                 self.drain_until = now.checked_add(deadline);
                 GatewayAction::Drain { deadline }
             }
@@ -246,15 +320,17 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_secs(15);
 
+    const STATES: [GatewayState; 4] = [
+        GatewayState::AwaitHello,
+        GatewayState::Live,
+        GatewayState::DrainOnly,
+        GatewayState::Closed,
+    ];
+
     #[test]
     fn every_state_answers_every_message() {
         let mut table = String::new();
-        for state in [
-            GatewayState::AwaitHello,
-            GatewayState::Live,
-            GatewayState::DrainOnly,
-            GatewayState::Closed,
-        ] {
+        for state in STATES {
             for message in messages() {
                 let name = format!("{message:?}");
                 let name = name.split([' ', '(', '{']).next().unwrap().to_owned();
@@ -289,6 +365,62 @@ mod tests {
         assert_eq!(end.reason, Reason::VersionUnsupported);
         assert!(end.message.contains("version 99") && end.message.contains("version 1"));
         assert!(end.retry_after >= Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn every_state_answers_a_gateway_that_leaves() {
+        let mut table = String::new();
+        for capabilities in [Capabilities::SESSION, Capabilities::NONE] {
+            for state in STATES {
+                for goodbye in [false, true] {
+                    let mut session = session_in(state);
+                    session.agreed = capabilities;
+                    if goodbye && matches!(state, GatewayState::Live | GatewayState::DrainOnly) {
+                        let deadline = Duration::from_secs(9);
+                        let goodbye = FromSupervisor::Goodbye { deadline };
+                        session.recv(goodbye, Instant::now()).unwrap();
+                    }
+                    let asked = [session.leave(), session.leave()];
+                    let drains = capabilities.has(Capability::SessionDrain);
+                    table.push_str(&format!(
+                        "{state:?}, drains {drains}, goodbye {goodbye} -> {asked:?}, {:?}, idle: {:?}\n",
+                        session.state(),
+                        session.idle(),
+                    ));
+                }
+            }
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn a_session_that_was_replaced_waits_for_its_supervisor_to_let_go() {
+        let mut session = session_in(GatewayState::Live);
+        session.retire();
+        assert_eq!(
+            (session.state(), session.idle()),
+            (GatewayState::DrainOnly, Idle::Stays)
+        );
+        let goodbye = FromSupervisor::Goodbye {
+            deadline: Duration::from_secs(300),
+        };
+        session.recv(goodbye, Instant::now()).unwrap();
+        assert_eq!(session.idle(), Idle::Released);
+    }
+
+    #[test]
+    fn a_session_that_does_not_move_is_dismissed_and_one_that_was_let_go_is_not() {
+        let mut session = session_in(GatewayState::Live);
+        assert_eq!(session.leave(), Farewell::Ask);
+        assert_eq!(session.idle(), Idle::Stays);
+        session.dismiss();
+        assert_eq!(session.idle(), Idle::Left);
+        let goodbye = FromSupervisor::Goodbye {
+            deadline: Duration::from_secs(300),
+        };
+        session.recv(goodbye, Instant::now()).unwrap();
+        session.dismiss();
+        assert_eq!(session.idle(), Idle::Released, "in peace");
     }
 
     #[test]
@@ -327,12 +459,11 @@ mod tests {
     }
 
     fn hello() -> Hello {
-        Hello {
-            sandbox: SandboxName::parse("local").unwrap(),
-            instance: InstanceId::new("i"),
-            capabilities: Capabilities::SESSION,
-            protocol_version: PROTOCOL_VERSION,
-        }
+        Hello::new(
+            SandboxName::parse("local").unwrap(),
+            InstanceId::new("i"),
+            Capabilities::SESSION,
+        )
     }
 
     fn messages() -> Vec<FromSupervisor> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::id::{ChannelId, Generation, InstanceId, SandboxName, SessionId};
+use crate::id::{ChannelId, GatewayId, Generation, InstanceId, SandboxName, SessionId};
 use crate::{Capabilities, End, Target};
 
 /// The first message of a supervisor.
@@ -16,6 +16,34 @@ pub struct Hello {
     pub capabilities: Capabilities,
     /// The major version of the protocol it speaks; a peer that does not say speaks 1.
     pub protocol_version: u32,
+    /// How many gateways it wants sessions with at once.
+    pub homes: u8,
+    /// The session that this one takes over from: it carries what it has and takes nothing new.
+    pub replaces: Option<SessionId>,
+    /// The gateways that it has sessions with: none of them is to take another.
+    pub held: Vec<GatewayId>,
+}
+
+impl Hello {
+    /// The most homes that anybody is given.
+    pub const MAX_HOMES: u8 = 8;
+
+    /// The hello of a process that wants one session and has none.
+    pub const fn new(
+        sandbox: SandboxName,
+        instance: InstanceId,
+        capabilities: Capabilities,
+    ) -> Self {
+        Self {
+            sandbox,
+            instance,
+            capabilities,
+            protocol_version: super::PROTOCOL_VERSION,
+            homes: 1,
+            replaces: None,
+            held: Vec::new(),
+        }
+    }
 }
 
 /// What a gateway answers to a hello it accepts.
@@ -31,6 +59,10 @@ pub struct Accepted {
     pub capabilities: Capabilities,
     /// Which gateway this is.
     pub gateway: String,
+    /// Where the gateways that are alive can be reached, as far as this one knows.
+    pub gateways: Vec<String>,
+    /// Where this one can be reached, whatever stands before it; none if it does not know.
+    pub public_url: Option<String>,
 }
 
 /// A request for a relay.
@@ -116,6 +148,13 @@ pub enum FromGateway {
     RelayOpen(RelayOpen),
     /// It has ended a relay.
     RelayClose(RelayClose),
+    /// It asks for a session elsewhere, before this one is let go; what is open goes on.
+    SessionDrain {
+        /// When what is still open then will be ended.
+        deadline: Duration,
+        /// Where other gateways are, as far as it knows.
+        alternatives: Vec<String>,
+    },
     /// A message without a known payload: a newer peer's.
     Unknown,
 }

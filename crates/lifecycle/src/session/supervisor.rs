@@ -15,6 +15,8 @@ pub enum SupervisorState {
     AwaitAccepted,
     /// Takes requests for relays.
     Live,
+    /// Another session has taken over: what is open goes on, new relays are refused.
+    DrainOnly,
     /// We said goodbye: what is open may finish.
     Leaving,
     /// Over.
@@ -48,6 +50,13 @@ pub enum SupervisorAction {
         channel: ChannelId,
         /// Its words.
         text: String,
+    },
+    /// Open a session elsewhere, and then let go of this one.
+    Move {
+        /// When what is still open then will be ended.
+        deadline: Duration,
+        /// Where other gateways are, as far as this one knows.
+        alternatives: Vec<String>,
     },
     /// Count a message that a newer peer understands.
     CountUnknown,
@@ -98,7 +107,9 @@ impl SupervisorSession {
         self.heartbeat.heard(now);
         match self.state {
             SupervisorState::AwaitAccepted => self.recv_first(message, now),
-            SupervisorState::Live | SupervisorState::Leaving => self.recv_later(message),
+            SupervisorState::Live | SupervisorState::DrainOnly | SupervisorState::Leaving => {
+                self.recv_later(message)
+            }
             SupervisorState::Closed => Ok(SupervisorAction::Nothing),
         }
     }
@@ -110,10 +121,14 @@ impl SupervisorSession {
     /// When the gateway has been silent for too long.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<SupervisorAction, End> {
         match (self.state, self.heartbeat.poll(now)) {
-            (SupervisorState::Live | SupervisorState::Leaving, Beat::Send) => {
-                Ok(SupervisorAction::Heartbeat)
-            }
-            (SupervisorState::Live | SupervisorState::Leaving, Beat::Dead) => {
+            (
+                SupervisorState::Live | SupervisorState::DrainOnly | SupervisorState::Leaving,
+                Beat::Send,
+            ) => Ok(SupervisorAction::Heartbeat),
+            (
+                SupervisorState::Live | SupervisorState::DrainOnly | SupervisorState::Leaving,
+                Beat::Dead,
+            ) => {
                 self.state = SupervisorState::Closed;
                 Err(silence(
                     Origin::Gateway,
@@ -134,12 +149,31 @@ impl SupervisorSession {
 
     /// We are stopping: requests for relays are refused from here on. Says whether the gateway
     /// understands a goodbye.
-    pub fn leave(&mut self) -> bool {
-        if self.state != SupervisorState::Live {
-            return false;
+    pub const fn leave(&mut self) -> bool {
+        match self.state {
+            SupervisorState::Live | SupervisorState::DrainOnly => {
+                self.state = SupervisorState::Leaving;
+                self.agreed.has(Capability::SessionDrain)
+            }
+            SupervisorState::AwaitAccepted | SupervisorState::Leaving | SupervisorState::Closed => {
+                false
+            }
         }
-        self.state = SupervisorState::Leaving;
-        self.agreed.has(Capability::SessionDrain)
+    }
+
+    /// Another session has taken over: requests for relays are refused from here on, whatever the
+    /// gateway believes. Says whether it understands a goodbye, which is due then.
+    pub const fn replaced(&mut self) -> bool {
+        match self.state {
+            SupervisorState::Live => {
+                self.state = SupervisorState::DrainOnly;
+                self.agreed.has(Capability::SessionDrain)
+            }
+            SupervisorState::AwaitAccepted
+            | SupervisorState::DrainOnly
+            | SupervisorState::Leaving
+            | SupervisorState::Closed => false,
+        }
     }
 
     fn recv_first(&mut self, message: FromGateway, now: Instant) -> Result<SupervisorAction, End> {
@@ -159,6 +193,7 @@ impl SupervisorSession {
             FromGateway::Heartbeat
             | FromGateway::RelayOpen(_)
             | FromGateway::RelayClose(_)
+            | FromGateway::SessionDrain { .. }
             | FromGateway::Unknown => {
                 self.state = SupervisorState::Closed;
                 Err(violation(
@@ -179,7 +214,11 @@ impl SupervisorSession {
                 SupervisorAction::Dial(open)
             }
             FromGateway::RelayOpen(open) => {
-                let message = "the supervisor is stopping and takes no new streams";
+                let message = if self.state == SupervisorState::DrainOnly {
+                    "the supervisor has another session that takes its new streams"
+                } else {
+                    "the supervisor is stopping and takes no new streams"
+                };
                 let end = End::new(Origin::Supervisor, Reason::StaleSession, message);
                 SupervisorAction::Refuse {
                     channel: open.channel,
@@ -192,6 +231,15 @@ impl SupervisorSession {
             FromGateway::RelayClose(RelayClose::Advisory { channel, text }) => {
                 SupervisorAction::Note { channel, text }
             }
+            FromGateway::SessionDrain {
+                deadline,
+                alternatives,
+            } if self.state == SupervisorState::Live => SupervisorAction::Move {
+                deadline,
+                alternatives,
+            },
+            // It has moved, or is about to end anyway.
+            FromGateway::SessionDrain { .. } => SupervisorAction::Nothing,
             FromGateway::Unknown => SupervisorAction::CountUnknown,
         })
     }
@@ -215,6 +263,7 @@ mod tests {
         for state in [
             SupervisorState::AwaitAccepted,
             SupervisorState::Live,
+            SupervisorState::DrainOnly,
             SupervisorState::Leaving,
             SupervisorState::Closed,
         ] {
@@ -231,6 +280,26 @@ mod tests {
             }
         }
         insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn a_session_that_was_replaced_takes_nothing_new_whatever_its_gateway_believes() {
+        let mut session = session_in(SupervisorState::Live);
+        assert!(session.replaced(), "the gateway is told");
+        assert!(!session.replaced(), "once");
+        let open = FromGateway::RelayOpen(RelayOpen {
+            channel: ChannelId::new("c"),
+            target: Target::Ssh,
+            dial_timeout: None,
+            lane: 0,
+        });
+        match session.recv(open, Instant::now()) {
+            Ok(SupervisorAction::Refuse { end, .. }) => {
+                assert_eq!(end.reason, Reason::StaleSession);
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(session.leave(), "a stop is said all the same");
     }
 
     #[test]
@@ -267,6 +336,8 @@ mod tests {
             heartbeat_interval: INTERVAL,
             capabilities: Capabilities::SESSION,
             gateway: "gw0".into(),
+            gateways: Vec::new(),
+            public_url: None,
         }
     }
 
@@ -293,6 +364,10 @@ mod tests {
                 channel,
                 text: "bye".into(),
             }),
+            FromGateway::SessionDrain {
+                deadline: Duration::from_secs(300),
+                alternatives: vec!["https://b".into()],
+            },
             FromGateway::Unknown,
         ]
     }

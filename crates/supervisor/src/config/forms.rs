@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tidegate_daemon::settings::{Remedy, Value, quoted};
 use tidegate_daemon::{ConfigError, choice};
+use tidegate_lifecycle::session::Hello;
 use tidegate_transport::{Endpoint, EndpointError, Proxy, ProxyRules};
 
 use crate::AllowRule;
@@ -123,6 +124,28 @@ impl Value for GatewayUrl {
 
     fn show(&self) -> String {
         quoted(&self.0)
+    }
+}
+
+/// How many gateways a supervisor has sessions with at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Homes(pub u8);
+
+impl Value for Homes {
+    const KIND: &'static str = "N";
+
+    fn read(text: &str) -> Result<Self, Remedy> {
+        let homes = text
+            .parse()
+            .ok()
+            .filter(|homes| (1..=Hello::MAX_HOMES).contains(homes));
+        homes
+            .map(Self)
+            .ok_or_else(|| Remedy::new(format!("write a number from 1 to {}", Hello::MAX_HOMES)))
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
     }
 }
 

@@ -4,7 +4,7 @@
 mod credentials;
 mod forms;
 
-pub use forms::{Authorities, ExecScope, GatewayProxy, GatewayUrl, Variable};
+pub use forms::{Authorities, ExecScope, GatewayProxy, GatewayUrl, Homes, Variable};
 pub use tidegate_daemon::settings::{Address, Threads, TimeScale};
 pub use tidegate_daemon::{ConfigError, Size};
 
@@ -30,6 +30,8 @@ pub const PROGRAM: Program = Program {
             targets",
     examples: concat!(
         "  tidegate-supervisor --gateway http://127.0.0.1:7070 --sandbox local\n",
+        "  tidegate-supervisor --gateway https://gw0.example.com --gateway https://gw1.example.com \\\n",
+        "      --homes 2 --sandbox build-17\n",
         "  tidegate-supervisor --gateway https://gateway.example.com:7070 --sandbox build-17 \\\n",
         "      --ca gateway-ca.crt --cert supervisor.crt --key supervisor.key\n",
         "  tidegate-supervisor --config /etc/tidegate/supervisor.toml --print-config",
@@ -41,8 +43,10 @@ settings! {
     /// A supervisor's configuration. Every time in it is as it was set: [`Config::scaled`] is what
     /// passes.
     pub struct Config {
-        /// A gateway to dial, http:// or https://; others are addresses of the same service.
+        /// A gateway to dial, http:// or https://; others are dialled when it is gone or leaves.
         gateway: Vec<GatewayUrl> where filled,
+        /// How many gateways to have sessions with at once: with 2, the loss of one cuts nobody off.
+        homes: Homes = "1",
         /// The name that people ask for.
         sandbox: SandboxName,
         /// Authorities of the gateway's certificate (PEM); system = those that the system trusts.

@@ -72,6 +72,8 @@ fn what_is_wrong_is_named() {
             "`sandbox`",
         ),
         (&["--gateway", "ftp://a:1"], FILE, "`ftp://a:1`"),
+        (&["--homes", "0"], FILE, "from 1 to 8"),
+        (&["--homes", "9"], FILE, "from 1 to 8"),
         (&["--stream-window", "1k"], FILE, "`stream_window`"),
         (&["--time-scale", "0"], FILE, "`time_scale`"),
         (&["--redial-min", "0"], FILE, "`redial_min`"),

@@ -1,6 +1,7 @@
 //! What the session does about what it was told, and about its relays.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_lifecycle::Capability;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
@@ -8,16 +9,21 @@ use tidegate_lifecycle::id::ChannelId;
 use tidegate_lifecycle::limits::STATUS_GRACE;
 use tidegate_lifecycle::redial::Ended;
 use tidegate_lifecycle::session::{
-    Accepted, FromSupervisor, GatewayState, RelayClose, RelayOpen, SupervisorAction,
+    Accepted, FromSupervisor, RelayClose, RelayOpen, SupervisorAction,
 };
 use tidegate_wire::session::encode_supervisor;
 use tokio::time::{Instant, timeout_at};
 
-use super::Session;
-use crate::Phase;
+use super::{News, Session};
 use crate::memory;
 use crate::relay::{Relay, Report, Terms};
 use crate::streams::{Kind, Stream};
+
+/// How much longer than its gateway lets them the streams of a session that was let go may take: it is
+/// the gateway that ends them, and says why.
+const EVICTION_SLACK: Duration = Duration::from_secs(30);
+/// How long they may take if the gateway has said nothing.
+const UNDISTURBED: Duration = Duration::from_secs(3600);
 
 impl Session {
     pub(super) fn act(&mut self, action: SupervisorAction) {
@@ -32,6 +38,13 @@ impl Session {
             SupervisorAction::Note { channel, text } => {
                 tracing::debug!(%channel, text, "the gateway closed a stream");
             }
+            SupervisorAction::Move {
+                deadline,
+                alternatives,
+            } => {
+                self.evicted = Instant::now().checked_add(deadline);
+                self.news.push_back(News::AskedToMove { alternatives });
+            }
             SupervisorAction::CountUnknown => self.context.metrics.ignored(),
             SupervisorAction::Heartbeat => self.say(&FromSupervisor::Heartbeat),
             SupervisorAction::Nothing => {}
@@ -39,7 +52,6 @@ impl Session {
     }
 
     fn begin(&mut self, accepted: Accepted) {
-        self.since = Instant::now();
         tracing::info!(
             gateway = self.gateway,
             gateway_id = accepted.gateway,
@@ -52,15 +64,17 @@ impl Session {
                 "the gateway promises no heartbeats: its silence is not taken for its end"
             );
         }
-        self.context.metrics.session(GatewayState::Live);
-        self.context.phase.send_replace(Phase::Live {
-            gateway: self.gateway.clone(),
-            session: accepted.session.clone(),
-        });
+        // Behind a balancer another call of the same address may end at another gateway.
+        let told = accepted.public_url.as_deref();
+        if let Some(endpoint) = told.and_then(|url| self.ready.endpoint(url)) {
+            self.lanes.lead_to(endpoint);
+        }
+        self.standing = Some(self.context.metrics.session());
         self.terms = Some(Terms {
-            session: accepted.session,
+            session: accepted.session.clone(),
             agreed: self.machine.agreed(),
         });
+        self.news.push_back(News::Began(accepted));
     }
 
     fn open_relay(&mut self, open: RelayOpen) {
@@ -136,14 +150,37 @@ impl Session {
         });
     }
 
+    /// Another session has taken over: no new streams here, and those that are open go on for as long
+    /// as the gateway lets them.
+    pub(super) fn retire(&mut self) {
+        let evicted = self
+            .evicted
+            .map(|at| at.saturating_duration_since(Instant::now()));
+        let deadline = evicted.unwrap_or(UNDISTURBED) + self.context.config.scaled(EVICTION_SLACK);
+        if self.machine.replaced() {
+            self.say(&FromSupervisor::Goodbye { deadline });
+        }
+        self.drains();
+        tracing::info!(
+            gateway = self.gateway,
+            streams = self.relays.len(),
+            "another session takes new streams"
+        );
+    }
+
+    fn drains(&mut self) {
+        if let Some(standing) = &mut self.standing {
+            standing.drains();
+        }
+    }
+
     /// We were told to stop: no new streams, and those that are open may finish for a while.
     pub(super) fn leave(&mut self) {
         let grace = self.context.config.scaled(self.context.config.stop_grace);
         if self.machine.leave() {
             self.say(&FromSupervisor::Goodbye { deadline: grace });
         }
-        self.context.metrics.session(GatewayState::DrainOnly);
-        self.context.phase.send_replace(Phase::Leaving);
+        self.drains();
         tracing::info!(streams = self.relays.len(), ?grace, "leaving");
         self.leaving = Some(Instant::now() + grace);
     }
@@ -204,7 +241,7 @@ impl Session {
         self.unflushed = true;
     }
 
-    fn agreed(&self, capability: Capability) -> bool {
+    pub(super) fn agreed(&self, capability: Capability) -> bool {
         self.machine.agreed().has(capability)
     }
 }

@@ -22,7 +22,7 @@ use crate::context::Context;
 pub(super) struct Control {
     pub(super) sender: ControlSender,
     pub(super) receiver: ControlReceiver,
-    _connection: Connection,
+    connection: Connection,
 }
 
 impl Control {
@@ -57,8 +57,16 @@ impl Control {
         Ok(Self {
             sender,
             receiver: control_receiver(recv, MessageReader::new(), Origin::Gateway),
-            _connection: connection,
+            connection,
         })
+    }
+
+    /// Where this gateway, and no other behind the same name, takes the session's data.
+    pub(super) fn data_endpoint(&self, endpoint: &Endpoint) -> Endpoint {
+        match self.connection.peer() {
+            Some(peer) => endpoint.clone().with_address(peer),
+            None => endpoint.clone(),
+        }
     }
 
     /// Sends what is queued, ends our direction and waits for the gateway's last word.

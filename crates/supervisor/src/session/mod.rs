@@ -7,31 +7,36 @@
 mod act;
 mod control;
 mod finale;
+mod news;
 mod remedy;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_bridge::Said;
+use tidegate_lifecycle::Capability;
 use tidegate_lifecycle::cause::{End, Origin, Reason};
-use tidegate_lifecycle::id::ChannelId;
+use tidegate_lifecycle::id::{ChannelId, GatewayId, SessionId};
 use tidegate_lifecycle::limits::{HEARTBEAT_INTERVAL, STATUS_GRACE};
 use tidegate_lifecycle::redial::Ended;
-use tidegate_lifecycle::session::{Hello, SupervisorSession};
+use tidegate_lifecycle::session::{Hello, SupervisorSession, SupervisorState};
 use tidegate_transport::{Endpoint, Shards};
 use tidegate_wire::session::decode_gateway;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::news::{News, Outlet};
+
 use self::control::Control;
 use crate::context::Context;
+use crate::homes::Ready;
 use crate::lanes::Lanes;
+use crate::metrics::Standing;
 use crate::relay::{Leash, Report, Terms};
 
-/// The version of the protocol that this supervisor speaks.
-const PROTOCOL_VERSION: u32 = 1;
 /// How long a gateway may take to answer hello.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Reports that may wait for the session's task; more make their relays wait.
@@ -40,9 +45,9 @@ const REPORTS: usize = 1024;
 /// How an attempt at a session, or the session, was over.
 #[derive(Debug)]
 pub(crate) enum Over {
-    /// It ended, and did not stand before if `stood` is unset.
-    Ended { how: Ended, stood: Option<Duration> },
-    /// We were told to stop, and did.
+    /// It ended.
+    Ended(Ended),
+    /// We ended it: we were told to stop, or another session has taken over.
     Stopped,
 }
 
@@ -53,45 +58,90 @@ pub(crate) struct Gateway {
     pub(crate) endpoint: Endpoint,
 }
 
-/// Opens a session at `gateway` and serves it until it is over.
+impl Gateway {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            url: endpoint.url(),
+            endpoint,
+        }
+    }
+
+    /// The same at one address of its name.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self {
+            url: format!("{} at {}", self.url, address.ip()),
+            endpoint: self.endpoint.clone().with_address(address),
+        }
+    }
+}
+
+/// A session that is wanted.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    /// Where.
+    pub(crate) gateway: Gateway,
+    /// How many gateways sessions are wanted with.
+    pub(crate) homes: u8,
+    /// The session that it takes over from.
+    pub(crate) replaces: Option<SessionId>,
+    /// The gateways that there are sessions with.
+    pub(crate) held: Vec<GatewayId>,
+    /// Makes endpoints of what its gateway tells.
+    pub(crate) ready: Ready,
+    /// Cancelled when another session has taken over from this one.
+    pub(crate) let_go: CancellationToken,
+}
+
+/// Opens a session and serves it until it is over.
 pub(crate) async fn serve(
     context: &Arc<Context>,
     shards: &Arc<Shards>,
-    gateway: &Gateway,
+    assignment: Assignment,
+    outlet: Outlet,
     stop: &CancellationToken,
 ) -> Over {
     let accept_by = Instant::now() + context.config.scaled(ACCEPT_TIMEOUT);
-    let Some(opened) = stop
-        .run_until_cancelled(open(context, shards, gateway, accept_by))
-        .await
-    else {
-        return Over::Stopped;
-    };
-    match opened {
-        Ok(session) => session.run(stop).await,
-        Err(how) => Over::Ended { how, stood: None },
+    let opening = open(context, shards, assignment, outlet, accept_by);
+    match stop.run_until_cancelled(opening).await {
+        Some(Ok(session)) => session.run(stop).await,
+        Some(Err(how)) => Over::Ended(how),
+        None => Over::Stopped,
     }
 }
 
 async fn open(
     context: &Arc<Context>,
     shards: &Arc<Shards>,
-    gateway: &Gateway,
+    assignment: Assignment,
+    outlet: Outlet,
     by: Instant,
 ) -> Result<Session, Ended> {
     let late = |_| {
         let message = "the gateway did not answer in time";
         Ended::With(End::new(Origin::Gateway, Reason::TransportLost, message))
     };
+    let Assignment {
+        gateway,
+        homes,
+        replaces,
+        held,
+        ready,
+        let_go,
+    } = assignment;
     let hello = Hello {
-        sandbox: context.config.sandbox.clone(),
-        instance: context.instance.clone(),
-        capabilities: context.offered(),
-        protocol_version: PROTOCOL_VERSION,
+        homes,
+        replaces,
+        held,
+        ..Hello::new(
+            context.config.sandbox.clone(),
+            context.instance.clone(),
+            context.offered(),
+        )
     };
     let opening = Control::open(context, &gateway.endpoint, hello);
     let control = timeout_at(by, opening).await.map_err(late)??;
-    let mut session = Session::new(context, shards, gateway, control);
+    let mut session = Session::new(context, shards, gateway, control, outlet, ready);
+    session.let_go = let_go;
     timeout_at(by, session.accepted()).await.map_err(late)??;
     Ok(session)
 }
@@ -106,11 +156,19 @@ struct Session {
     /// The gateway has left more unread than is worth keeping for it.
     overrun: bool,
     terms: Option<Terms>,
-    since: Instant,
     lanes: Lanes,
     relays: HashMap<ChannelId, Leash>,
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
+    outlet: Outlet,
+    ready: Ready,
+    /// What the outlet has not taken yet.
+    news: VecDeque<News>,
+    standing: Option<Standing>,
+    /// Cancelled when another session has taken over.
+    let_go: CancellationToken,
+    /// When the gateway will end what is still open, if it has said so.
+    evicted: Option<Instant>,
     leaving: Option<Instant>,
     insisted: bool,
 }
@@ -122,6 +180,9 @@ enum Event {
     Timer,
     /// All was written, or the stream is lost: how, is what the receiving half says next.
     Written,
+    /// Some of our news was taken.
+    Told,
+    LetGo,
     Stop,
     GraceOver,
 }
@@ -130,25 +191,32 @@ impl Session {
     fn new(
         context: &Arc<Context>,
         shards: &Arc<Shards>,
-        gateway: &Gateway,
+        gateway: Gateway,
         control: Control,
+        outlet: Outlet,
+        ready: Ready,
     ) -> Self {
         let now = Instant::now();
         let interval = context.config.scaled(HEARTBEAT_INTERVAL);
         let (reporter, reports) = mpsc::channel(REPORTS);
         Self {
             context: Arc::clone(context),
-            gateway: gateway.url.clone(),
+            lanes: Lanes::new(control.data_endpoint(&gateway.endpoint), Arc::clone(shards)),
+            gateway: gateway.url,
             machine: SupervisorSession::new(context.offered(), interval, now.into_std()),
             control,
             unflushed: true,
             overrun: false,
             terms: None,
-            since: now,
-            lanes: Lanes::new(gateway.endpoint.clone(), Arc::clone(shards)),
             relays: HashMap::new(),
             reports,
             reporter,
+            outlet,
+            ready,
+            news: VecDeque::new(),
+            standing: None,
+            let_go: CancellationToken::new(),
+            evicted: None,
             leaving: None,
             insisted: false,
         }
@@ -188,11 +256,11 @@ impl Session {
                 let end = End::new(Origin::Gateway, Reason::TransportLost, message);
                 break Some(Ended::With(end));
             }
-            if self.leaving.is_some() && self.relays.is_empty() {
+            if self.is_done() {
                 break None;
             }
         };
-        self.context.metrics.no_session();
+        self.standing = None;
         let Some(how) = how else {
             // A gateway that does not answer is not worth more than this.
             let _ = timeout_at(Instant::now() + STATUS_GRACE, self.control.finish()).await;
@@ -200,20 +268,43 @@ impl Session {
         };
         self.lose(&how);
         self.explain(&how).await;
-        if self.leaving.is_some() {
+        // Its news comes before its end.
+        while let Some(news) = self.news.pop_front() {
+            self.outlet.tell(news).await;
+        }
+        if self.is_let_go() {
             return Over::Stopped;
         }
-        let stood = Some(self.since.elapsed());
-        Over::Ended { how, stood }
+        Over::Ended(how)
+    }
+
+    /// Whether there is nothing left to do. A session that was replaced is ended by its gateway, which has
+    /// heard then that it was, and asks for nothing more: what it asked for meanwhile gets an answer.
+    fn is_done(&self) -> bool {
+        let waits = self.leaving.is_none() && self.agreed(Capability::SessionDrain);
+        self.is_let_go() && !waits && self.relays.is_empty() && self.news.is_empty()
+    }
+
+    /// Whether it takes no new streams, by our own decision.
+    const fn is_let_go(&self) -> bool {
+        match self.machine.state() {
+            SupervisorState::DrainOnly | SupervisorState::Leaving => true,
+            SupervisorState::AwaitAccepted | SupervisorState::Live | SupervisorState::Closed => {
+                self.leaving.is_some()
+            }
+        }
     }
 
     async fn next(&mut self, stop: &CancellationToken) -> Event {
         let timer = Instant::from_std(self.machine.poll_timeout());
         let grace = self.leaving.unwrap_or(timer);
+        let replaced = self.machine.state() == SupervisorState::DrainOnly;
         tokio::select! {
             _ = self.control.sender.flush(), if self.unflushed => Event::Written,
             said = self.control.receiver.next() => Event::Said(said),
             Some(report) = self.reports.recv() => Event::Report(report),
+            () = self.outlet.pass(&mut self.news), if !self.news.is_empty() => Event::Told,
+            () = self.let_go.cancelled(), if !replaced && self.leaving.is_none() => Event::LetGo,
             () = sleep_until(timer) => Event::Timer,
             () = stop.cancelled(), if self.leaving.is_none() => Event::Stop,
             () = sleep_until(grace), if self.leaving.is_some() => Event::GraceOver,
@@ -229,6 +320,8 @@ impl Session {
                 self.act(action.map_err(Ended::With)?);
             }
             Event::Written => self.unflushed = false,
+            Event::Told => {}
+            Event::LetGo => self.retire(),
             Event::Stop => self.leave(),
             Event::GraceOver => self.insist()?,
         }

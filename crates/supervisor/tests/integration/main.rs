@@ -6,6 +6,7 @@ mod common;
 mod documents;
 #[cfg(target_os = "linux")]
 mod exec;
+mod homes;
 mod legacy;
 mod program;
 mod relays;

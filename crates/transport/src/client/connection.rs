@@ -1,6 +1,7 @@
 //! An open connection, and how a stream is opened on it.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -26,6 +27,7 @@ const USER_AGENT: HeaderValue =
 pub struct Connection {
     link: Arc<Link>,
     origin: Arc<Origin>,
+    peer: Option<SocketAddr>,
 }
 
 /// Where requests of a connection are addressed to.
@@ -47,8 +49,13 @@ pub enum OpenError {
 }
 
 impl Connection {
-    pub(crate) fn new(link: Arc<Link>, origin: Arc<Origin>) -> Self {
-        Self { link, origin }
+    pub(crate) fn new(link: Arc<Link>, origin: Arc<Origin>, peer: Option<SocketAddr>) -> Self {
+        Self { link, origin, peer }
+    }
+
+    /// Tells the address of the socket's other end: the server's, or that of a proxy.
+    pub const fn peer(&self) -> Option<SocketAddr> {
+        self.peer
     }
 
     /// Opens a gRPC stream to `path` with `headers` beside those that gRPC demands.

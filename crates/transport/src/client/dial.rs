@@ -103,6 +103,7 @@ pub(super) async fn connect(endpoint: &Endpoint) -> Result<Connection, ConnectEr
 async fn dial(endpoint: &Endpoint) -> Result<Connection, ConnectError> {
     let life = Arc::new(Life::default());
     let stream = reach(endpoint).await?;
+    let peer = stream.peer_addr().ok();
     let socket = Socket::new(stream, Arc::clone(&life));
     let io = if endpoint.is_tls() {
         encrypt(endpoint, socket, &life).await?
@@ -112,16 +113,21 @@ async fn dial(endpoint: &Endpoint) -> Result<Connection, ConnectError> {
     let (request, mut connection) = handshake(endpoint, io, &life).await?;
     let keepalive = KeepAlive::new(endpoint.settings.ping, connection.ping_pong(), &life);
     let link = Link::start(request, connection, keepalive, life);
-    Ok(Connection::new(link, Arc::clone(&endpoint.origin)))
+    Ok(Connection::new(link, Arc::clone(&endpoint.origin), peer))
 }
 
 async fn reach(endpoint: &Endpoint) -> Result<TcpStream, ConnectError> {
     let (host, port) = (endpoint.host(), endpoint.port());
     match endpoint.proxy.choose(endpoint.is_tls(), host, port) {
         Some(proxy) => through(proxy, host, port).await,
-        None => any_address(host, port)
-            .await
-            .map_err(|unreached| unreached.server(host)),
+        None => match endpoint.address {
+            Some(addr) => one_address(addr)
+                .await
+                .map_err(|source| ConnectError::Connect { addr, source }),
+            None => any_address(host, port)
+                .await
+                .map_err(|unreached| unreached.server(host)),
+        },
     }
 }
 

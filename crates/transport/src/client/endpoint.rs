@@ -1,5 +1,6 @@
 //! Where a server is, and how to reach it.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub struct Endpoint {
     pub(super) proxy: ProxyRules,
     pub(super) settings: Settings,
     pub(super) connect_timeout: Duration,
+    /// The address to connect to, whatever the host's name says now.
+    pub(super) address: Option<SocketAddr>,
 }
 
 /// Why a text is no endpoint.
@@ -66,6 +69,7 @@ impl Endpoint {
             proxy: ProxyRules::none(),
             settings: Settings::default(),
             connect_timeout: Duration::from_secs(10),
+            address: None,
         })
     }
 
@@ -95,6 +99,29 @@ impl Endpoint {
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
+    }
+
+    /// Connects to `address` and to no other of the host's. A proxy, which looks names up by itself,
+    /// does not hear of it.
+    #[must_use]
+    pub const fn with_address(mut self, address: SocketAddr) -> Self {
+        self.address = Some(address);
+        self
+    }
+
+    /// Looks up which addresses the host's name stands for. None where there is nothing to look up: a
+    /// host that is an address, or one that a proxy looks up.
+    ///
+    /// # Errors
+    ///
+    /// What the resolver says.
+    pub async fn addresses(&self) -> std::io::Result<Vec<SocketAddr>> {
+        let (host, port) = (self.host(), self.port());
+        let proxied = self.proxy.choose(self.is_tls(), host, port).is_some();
+        if proxied || host.parse::<IpAddr>().is_ok() {
+            return Ok(Vec::new());
+        }
+        Ok(tokio::net::lookup_host((host, port)).await?.collect())
     }
 
     /// Connects, trying the host's addresses in turn, until the server has said what it allows.

@@ -109,6 +109,12 @@ impl Pool {
         self.lock().iter().map(Connection::active_streams).sum()
     }
 
+    /// Lets go of connections without a stream. They end when nobody else holds them.
+    pub fn let_go_unused(&self) {
+        self.lock()
+            .retain(|connection| connection.is_open() && connection.active_streams() > 0);
+    }
+
     /// Ends every connection at once. The pool can be used again.
     pub fn close(&self) {
         for connection in self.lock().drain(..) {

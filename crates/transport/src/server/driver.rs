@@ -94,7 +94,7 @@ impl Driver {
             tokio::select! {
                 biased;
                 () = control.abort.cancelled() => return self.end(Lost::GoAway(Reason::NO_ERROR)),
-                () = control.drain.cancelled(), if !self.draining => {
+                () = control.leaving(), if !self.draining => {
                     self.draining = true;
                     self.connection.graceful_shutdown();
                 }

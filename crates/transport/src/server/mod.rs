@@ -6,7 +6,7 @@ mod serve;
 mod unary;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::request;
 use tokio_util::sync::CancellationToken;
@@ -50,10 +50,25 @@ pub struct ConnectionInfo {
 pub struct ConnectionControl {
     pub(crate) drain: CancellationToken,
     pub(crate) abort: CancellationToken,
+    pub(crate) held: Arc<OnceLock<CancellationToken>>,
 }
 
 impl ConnectionControl {
-    /// Sends GOAWAY. The connection ends when its streams have ended.
+    /// Keeps the connection open to new streams after its server was told to shut down, until `until`
+    /// is cancelled. The first `until` counts. Without effect once GOAWAY was sent.
+    pub fn hold(&self, until: &CancellationToken) {
+        self.held.get_or_init(|| until.clone());
+    }
+
+    /// Waits for the moment to send GOAWAY.
+    pub(crate) async fn leaving(&self) {
+        match self.held.get() {
+            Some(until) => until.cancelled().await,
+            None => self.drain.cancelled().await,
+        }
+    }
+
+    /// Sends GOAWAY, unless the connection is held. It ends when its streams have ended.
     pub fn drain(&self) {
         self.drain.cancel();
     }

@@ -96,6 +96,7 @@ impl Server {
         let control = ConnectionControl {
             drain: shutdown.child_token(),
             abort: self.abort.child_token(),
+            held: Arc::default(),
         };
         let info = ConnectionInfo {
             peer,

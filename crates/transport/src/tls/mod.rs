@@ -6,6 +6,7 @@
 mod client;
 mod credentials;
 mod files;
+mod names;
 mod server;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use rustls::crypto::CryptoProvider;
 
 pub use client::ClientTls;
 pub use credentials::Credentials;
+pub use names::certificate_names;
 pub use server::ServerTls;
 
 /// The only protocol we speak.

@@ -12,7 +12,7 @@ use super::Start;
 pub enum Dialect {
     /// Those of ExecSandbox and ExecSandboxInteractive.
     Client,
-    /// Those of RelayStream.
+    /// Those of RelayStream, and of PeerRelay, which are the same bytes.
     Relay,
 }
 

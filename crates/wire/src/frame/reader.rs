@@ -11,8 +11,8 @@ use crate::message::{self, Gather, PREFIX_LEN};
 /// What a stream says next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// The first message's own bytes, for [`ForwardInit::parse`](super::ForwardInit::parse) or
-    /// [`RelayInit::parse`](super::RelayInit::parse).
+    /// The first message's own bytes, for [`ForwardInit::parse`](super::ForwardInit::parse),
+    /// [`RelayInit::parse`](super::RelayInit::parse) or [`PeerInit::parse`](super::PeerInit::parse).
     Init(Bytes),
     /// Payload: a slice of what was pushed, and perhaps a piece of what the peer sent as one frame.
     /// Empty only if the peer's frame was.

@@ -826,6 +826,60 @@ impl ServiceStatus {
         }
     }
 }
+/// One frame of PeerRelay. The first is `init`, exactly once, from the gateway that asks. Everything
+/// else is numbered as in RelayFrame.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PeerRelayFrame {
+    #[prost(oneof = "peer_relay_frame::Payload", tags = "1, 2, 3, 200, 201")]
+    pub payload: ::core::option::Option<peer_relay_frame::Payload>,
+}
+/// Nested message and enum types in `PeerRelayFrame`.
+pub mod peer_relay_frame {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Payload {
+        #[prost(message, tag = "1")]
+        Init(super::PeerRelayInit),
+        /// At most 65,536 bytes from a peer that offered `frame-limit-v1`. Empty is legal and means nothing.
+        #[prost(bytes, tag = "2")]
+        Data(::prost::bytes::Bytes),
+        /// Only where it was negotiated.
+        #[prost(message, tag = "3")]
+        HalfClose(super::StreamHalfClose),
+        /// What goes to a command, and only on a relay that was asked for with `exec`.
+        #[prost(message, tag = "200")]
+        ExecInput(super::ExecSandboxInput),
+        /// What comes from one.
+        #[prost(message, tag = "201")]
+        ExecEvent(super::ExecSandboxEvent),
+    }
+}
+/// Which stream is asked for, of whose session, and by whom.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PeerRelayInit {
+    #[prost(string, tag = "1")]
+    pub sandbox_id: ::prost::alloc::string::String,
+    /// Where the stream leads. The owner names the relay and the lane anew.
+    #[prost(message, optional, tag = "2")]
+    pub relay_open: ::core::option::Option<RelayOpen>,
+    /// The gateway that asks; what it shows in its certificate and in `x-openshell-peer-replica`.
+    #[prost(string, tag = "3")]
+    pub requester_replica_id: ::prost::alloc::string::String,
+    /// What the requester understands.
+    #[prost(string, repeated, tag = "4")]
+    pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The session that the requester knows of. Unset from peers that know no directory.
+    #[prost(string, tag = "200")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Its fencing token. An owner whose session is older is none any more.
+    #[prost(uint64, tag = "201")]
+    pub generation: u64,
+    /// For tables, if it is a command: the program's name, never its arguments.
+    #[prost(string, tag = "202")]
+    pub program: ::prost::alloc::string::String,
+    /// How long the command may take to end when it is asked to.
+    #[prost(message, optional, tag = "203")]
+    pub kill_grace: ::core::option::Option<::prost_types::Duration>,
+}
 /// What a supervisor says. The first is `hello`, exactly once.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SupervisorMessage {
@@ -866,6 +920,17 @@ pub struct SupervisorHello {
     /// The major version of this protocol; 0 reads as 1.
     #[prost(uint32, tag = "201")]
     pub protocol_version: u32,
+    /// How many gateways the supervisor wants sessions with at once; 0 reads as 1.
+    #[prost(uint32, tag = "202")]
+    pub homes: u32,
+    /// The session, at another gateway, that this one takes over from: it takes no new relays from now
+    /// on, and those that it has go on. Empty if there is none.
+    #[prost(string, tag = "203")]
+    pub replaces: ::prost::alloc::string::String,
+    /// The gateways that it has sessions with: one of them that finds its own name here refuses a
+    /// second session, and the first stays.
+    #[prost(string, repeated, tag = "204")]
+    pub held: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The supervisor is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -881,7 +946,7 @@ pub struct SupervisorGoodbye {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GatewayMessage {
     /// 6 and 7 belong to features of released gateways that must be negotiated first.
-    #[prost(oneof = "gateway_message::Payload", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "gateway_message::Payload", tags = "1, 2, 3, 4, 5, 200")]
     pub payload: ::core::option::Option<gateway_message::Payload>,
 }
 /// Nested message and enum types in `GatewayMessage`.
@@ -899,6 +964,8 @@ pub mod gateway_message {
         RelayOpen(super::RelayOpen),
         #[prost(message, tag = "5")]
         RelayClose(super::RelayClose),
+        #[prost(message, tag = "200")]
+        SessionDrain(super::SessionDrain),
     }
 }
 /// The session stands.
@@ -923,6 +990,23 @@ pub struct SessionAccepted {
     /// The session's fencing token: grows with every change of ownership.
     #[prost(uint64, tag = "202")]
     pub generation: u64,
+    /// Where supervisors reach the gateways that are alive, this one included, as far as it is known.
+    #[prost(string, repeated, tag = "203")]
+    pub gateways: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Where this gateway itself is reached, whatever stands before it; empty if it does not know.
+    #[prost(string, tag = "204")]
+    pub public_url: ::prost::alloc::string::String,
+}
+/// The gateway asks the supervisor to open a session elsewhere, and only then to let go of this one.
+/// Sent to a supervisor that agreed on `session-drain-v1`. What is open goes on meanwhile.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionDrain {
+    /// When what is still open will be ended, from now on.
+    #[prost(message, optional, tag = "1")]
+    pub deadline: ::core::option::Option<::prost_types::Duration>,
+    /// Where other gateways are; empty if the supervisor knows best.
+    #[prost(string, repeated, tag = "2")]
+    pub alternatives: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The session does not stand; the status that follows says the same.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

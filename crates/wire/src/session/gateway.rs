@@ -14,6 +14,11 @@ use crate::decode::{DecodeError, required};
 use crate::proto::openshell::{self as proto, gateway_message::Payload, relay_open};
 use crate::{convert, message, status};
 
+/// Addresses of gateways that are kept of one message.
+const MAX_PLACES: usize = 64;
+/// The longest of them, in bytes.
+const MAX_PLACE: usize = 512;
+
 /// Encodes what a gateway says as a whole message, prefix included.
 pub fn encode_gateway(said: &FromGateway) -> Bytes {
     message::encode(&proto::GatewayMessage {
@@ -30,6 +35,13 @@ fn payload(said: &FromGateway) -> Option<Payload> {
         FromGateway::Heartbeat => Payload::Heartbeat(proto::GatewayHeartbeat {}),
         FromGateway::RelayOpen(open) => Payload::RelayOpen(encode_open(open)),
         FromGateway::RelayClose(close) => Payload::RelayClose(relay::encode_close(close)),
+        FromGateway::SessionDrain {
+            deadline,
+            alternatives,
+        } => Payload::SessionDrain(proto::SessionDrain {
+            deadline: Some(convert::duration(*deadline)),
+            alternatives: alternatives.clone(),
+        }),
         FromGateway::Unknown => return None,
     })
 }
@@ -43,6 +55,8 @@ fn encode_accepted(accepted: &Accepted) -> proto::SessionAccepted {
         capabilities: accepted.capabilities.names(),
         gateway_id: accepted.gateway.clone(),
         generation: accepted.generation.value(),
+        gateways: accepted.gateways.clone(),
+        public_url: accepted.public_url.clone().unwrap_or_default(),
     }
 }
 
@@ -82,6 +96,10 @@ pub fn decode_gateway(bytes: Bytes) -> Result<FromGateway, DecodeError> {
         Some(Payload::RelayClose(close)) => {
             FromGateway::RelayClose(relay::decode_close(close, Origin::Gateway)?)
         }
+        Some(Payload::SessionDrain(drain)) => FromGateway::SessionDrain {
+            deadline: convert::length(drain.deadline).unwrap_or_default(),
+            alternatives: places(drain.alternatives),
+        },
         None => FromGateway::Unknown,
     })
 }
@@ -102,7 +120,15 @@ fn decode_accepted(accepted: proto::SessionAccepted) -> Result<Accepted, DecodeE
         },
         capabilities: Capabilities::from_names(accepted.capabilities),
         gateway: accepted.gateway_id,
+        gateways: places(accepted.gateways),
+        public_url: places(vec![accepted.public_url]).pop(),
     })
+}
+
+/// As many addresses as are worth knowing, and none that is no address anyway.
+fn places(urls: Vec<String>) -> Vec<String> {
+    let fits = |url: &String| !url.is_empty() && url.len() <= MAX_PLACE;
+    urls.into_iter().filter(fits).take(MAX_PLACES).collect()
 }
 
 fn decode_open(open: proto::RelayOpen) -> Result<RelayOpen, DecodeError> {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tidegate_lifecycle::id::{ChannelId, Generation, HopName, InstanceId, SandboxName, SessionId};
+use tidegate_lifecycle::id::{
+    ChannelId, GatewayId, Generation, HopName, InstanceId, SandboxName, SessionId,
+};
 use tidegate_lifecycle::session::{
     Accepted, FromGateway, FromSupervisor, Hello, RelayClose, RelayOpen,
 };
@@ -52,15 +54,37 @@ fn what_a_supervisor_says() {
         instance: InstanceId::new("i"),
         capabilities: Capabilities::of([Capability::FrameLimit]),
         protocol_version: 1,
+        homes: 1,
+        replaces: None,
+        held: Vec::new(),
     };
     supervisor(
-        FromSupervisor::Hello(hello),
+        FromSupervisor::Hello(hello.clone()),
         &[
             b"\x0a\x1b",
             b"\x0a\x02sb",
             b"\x12\x01i",
             b"\xc2\x0c\x0eframe-limit-v1",
             b"\xc8\x0c\x01",
+        ],
+    );
+    supervisor(
+        FromSupervisor::Hello(Hello {
+            homes: 2,
+            replaces: Some(SessionId::new("old")),
+            held: vec![GatewayId::new("gw0"), GatewayId::new("gw1")],
+            ..hello
+        }),
+        &[
+            b"\x0a\x30",
+            b"\x0a\x02sb",
+            b"\x12\x01i",
+            b"\xc2\x0c\x0eframe-limit-v1",
+            b"\xc8\x0c\x01",
+            b"\xd0\x0c\x02",
+            b"\xda\x0c\x03old",
+            b"\xe2\x0c\x03gw0",
+            b"\xe2\x0c\x03gw1",
         ],
     );
     supervisor(FromSupervisor::Heartbeat, &[b"\x12\x00"]);
@@ -106,9 +130,11 @@ fn what_a_gateway_says() {
         heartbeat_interval: Duration::from_secs(15),
         capabilities: Capabilities::of([Capability::FrameLimit]),
         gateway: "gw0".to_owned(),
+        gateways: Vec::new(),
+        public_url: None,
     };
     gateway(
-        FromGateway::Accepted(accepted),
+        FromGateway::Accepted(accepted.clone()),
         &[
             b"\x0a\x24",
             b"\x0a\x01s",
@@ -117,6 +143,35 @@ fn what_a_gateway_says() {
             b"\xc2\x0c\x0eframe-limit-v1",
             b"\xca\x0c\x03gw0",
             b"\xd0\x0c\x07",
+        ],
+    );
+    gateway(
+        FromGateway::Accepted(Accepted {
+            gateways: vec!["http://a".to_owned()],
+            public_url: Some("http://a".to_owned()),
+            ..accepted
+        }),
+        &[
+            b"\x0a\x3a",
+            b"\x0a\x01s",
+            b"\x10\x0f",
+            b"\xb2\x06\x02\x08\x0f",
+            b"\xc2\x0c\x0eframe-limit-v1",
+            b"\xca\x0c\x03gw0",
+            b"\xd0\x0c\x07",
+            b"\xda\x0c\x08http://a",
+            b"\xe2\x0c\x08http://a",
+        ],
+    );
+    gateway(
+        FromGateway::SessionDrain {
+            deadline: Duration::from_secs(300),
+            alternatives: vec!["http://a".to_owned()],
+        },
+        &[
+            b"\xc2\x0c\x0f",
+            b"\x0a\x03\x08\xac\x02",
+            b"\x12\x08http://a",
         ],
     );
     let reason = "full".to_owned();

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use prost::Message;
-use tidegate_lifecycle::id::{InstanceId, SandboxName};
+use tidegate_lifecycle::id::{GatewayId, InstanceId, SandboxName, SessionId};
 use tidegate_lifecycle::session::{FromSupervisor, Hello};
 use tidegate_lifecycle::{Capabilities, Origin};
 
@@ -28,6 +28,13 @@ fn payload(said: &FromSupervisor) -> Option<Payload> {
             instance_id: hello.instance.to_string(),
             capabilities: hello.capabilities.names(),
             protocol_version: hello.protocol_version,
+            homes: homes_on_the_wire(hello.homes),
+            replaces: hello
+                .replaces
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            held: hello.held.iter().map(ToString::to_string).collect(),
         }),
         FromSupervisor::Heartbeat => Payload::Heartbeat(proto::SupervisorHeartbeat {}),
         FromSupervisor::RelayOpenResult { channel, result } => {
@@ -72,5 +79,28 @@ fn decode_hello(hello: proto::SupervisorHello) -> Result<Hello, DecodeError> {
         instance: InstanceId::new(hello.instance_id),
         capabilities: Capabilities::from_names(hello.capabilities),
         protocol_version: hello.protocol_version.max(FIRST_VERSION),
+        homes: homes(hello.homes),
+        replaces: Some(hello.replaces)
+            .filter(|session| !session.is_empty())
+            .map(SessionId::new),
+        held: hello
+            .held
+            .into_iter()
+            .take(usize::from(Hello::MAX_HOMES))
+            .map(GatewayId::new)
+            .collect(),
     })
+}
+
+/// One home is what every supervisor wants that does not say, and so it goes without saying.
+fn homes_on_the_wire(homes: u8) -> u32 {
+    match homes {
+        0 | 1 => 0,
+        more => u32::from(more),
+    }
+}
+
+fn homes(wanted: u32) -> u8 {
+    let wanted = u8::try_from(wanted).unwrap_or(Hello::MAX_HOMES);
+    wanted.clamp(1, Hello::MAX_HOMES)
 }

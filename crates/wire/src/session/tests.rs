@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::prelude::*;
 use tidegate_lifecycle::cause::ForeignCode;
-use tidegate_lifecycle::id::{ChannelId, Generation, HopName, InstanceId, SandboxName, SessionId};
+use tidegate_lifecycle::id::{
+    ChannelId, GatewayId, Generation, HopName, InstanceId, SandboxName, SessionId,
+};
 use tidegate_lifecycle::session::{
     Accepted, FromGateway, FromSupervisor, Hello, RelayClose, RelayOpen,
 };
@@ -121,6 +123,19 @@ fn an_acceptance_survives_every_number_with_two_meanings() {
 }
 
 #[test]
+fn a_flood_of_homes_and_addresses_is_cut() {
+    let many = hello(b"\x0a\x02sb\xd0\x0c\xff\xff\x03").unwrap();
+    assert_eq!(many.homes, Hello::MAX_HOMES);
+    // 1,000 of them, which are 10,000 bytes.
+    let mut drain = b"\xc2\x0c\x90\x4e".to_vec();
+    drain.extend(b"\x12\x08http://a".repeat(1_000));
+    let Ok(FromGateway::SessionDrain { alternatives, .. }) = gateway(&drain) else {
+        panic!("it can be read");
+    };
+    assert_eq!(alternatives.len(), 64);
+}
+
+#[test]
 fn an_acceptance_says_the_interval_twice_and_never_zero() {
     let said = |interval| {
         encode_gateway(&FromGateway::Accepted(Accepted {
@@ -129,6 +144,8 @@ fn an_acceptance_says_the_interval_twice_and_never_zero() {
             heartbeat_interval: interval,
             capabilities: Capabilities::NONE,
             gateway: String::new(),
+            gateways: Vec::new(),
+            public_url: None,
         }))
     };
     assert_eq!(
@@ -151,7 +168,7 @@ fn a_member_nobody_knows_is_unknown() {
     ); // config result
     assert_eq!(gateway(b"\x32\x03\x0a\x01e"), Ok(FromGateway::Unknown)); // redirect
     assert_eq!(gateway(b"\x3a\x00"), Ok(FromGateway::Unknown)); // config update
-    assert_eq!(gateway(b"\xc2\x0c\x00"), Ok(FromGateway::Unknown)); // 200
+    assert_eq!(gateway(b"\xca\x0c\x00"), Ok(FromGateway::Unknown)); // 201
 }
 
 #[test]
@@ -291,14 +308,24 @@ fn closes() -> impl Strategy<Value = RelayClose> {
 
 fn from_supervisor() -> impl Strategy<Value = FromSupervisor> {
     prop_oneof![
-        ("[a-z0-9]{1,9}", ".{0,9}", sets(), 1u32..9).prop_map(
-            |(name, instance, capabilities, protocol_version)| FromSupervisor::Hello(Hello {
-                sandbox: SandboxName::parse(&name).unwrap(),
-                instance: InstanceId::new(instance),
-                capabilities,
-                protocol_version,
-            })
-        ),
+        (
+            ("[a-z0-9]{1,9}", ".{0,9}", sets(), 1u32..9),
+            (1..=Hello::MAX_HOMES, prop::option::of("[a-z]{1,9}")),
+            prop::collection::vec("[a-z]{0,9}", 0..4),
+        )
+            .prop_map(
+                |((name, instance, capabilities, protocol_version), (homes, replaces), held)| {
+                    FromSupervisor::Hello(Hello {
+                        sandbox: SandboxName::parse(&name).unwrap(),
+                        instance: InstanceId::new(instance),
+                        capabilities,
+                        protocol_version,
+                        homes,
+                        replaces: replaces.map(SessionId::new),
+                        held: held.into_iter().map(GatewayId::new).collect(),
+                    })
+                }
+            ),
         Just(FromSupervisor::Heartbeat),
         Just(FromSupervisor::RelayOpenResult {
             channel: channel(),
@@ -316,23 +343,33 @@ fn from_supervisor() -> impl Strategy<Value = FromSupervisor> {
     ]
 }
 
+fn urls() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec("http://[a-z]{1,9}", 0..4)
+}
+
 fn from_gateway() -> impl Strategy<Value = FromGateway> {
     let targets = prop_oneof![
         Just(Target::Ssh),
         (1u32..65_536).prop_map(|port| Target::tcp("localhost", port).unwrap()),
     ];
     prop_oneof![
-        ("[a-z]{1,9}", any::<u64>(), 1u32.., sets(), ".{0,9}").prop_map(
-            |(session, generation, millis, capabilities, gateway)| {
+        ("[a-z]{1,9}", any::<u64>(), 1u32.., sets(), ".{0,9}", urls()).prop_map(
+            |(session, generation, millis, capabilities, gateway, gateways)| {
                 FromGateway::Accepted(Accepted {
                     session: SessionId::new(session),
                     generation: Generation::new(generation),
                     heartbeat_interval: Duration::from_millis(millis.into()),
                     capabilities,
                     gateway,
+                    public_url: gateways.first().cloned(),
+                    gateways,
                 })
             }
         ),
+        (any::<u32>(), urls()).prop_map(|(millis, alternatives)| FromGateway::SessionDrain {
+            deadline: Duration::from_millis(millis.into()),
+            alternatives,
+        }),
         ".{0,60}".prop_map(|reason| FromGateway::Rejected { reason }),
         Just(FromGateway::Heartbeat),
         (targets, prop::option::of(any::<u32>()), any::<u32>()).prop_map(

@@ -49,7 +49,7 @@ pub fn code(reason: Reason) -> Code {
         | Reason::ExecNotExecutable
         | Reason::ExecBadWorkdir
         | Reason::ExecStartFailed => Code::FailedPrecondition,
-        Reason::DuplicateChannel => Code::AlreadyExists,
+        Reason::DuplicateChannel | Reason::DuplicateSession => Code::AlreadyExists,
         Reason::TargetNotAllowed | Reason::NotPermitted => Code::PermissionDenied,
         Reason::CredentialInvalid | Reason::CredentialExpired | Reason::CredentialRevoked => {
             Code::Unauthenticated

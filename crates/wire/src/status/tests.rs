@@ -52,6 +52,7 @@ fn the_table() {
              EXEC_NOT_EXECUTABLE EXEC_BAD_WORKDIR EXEC_START_FAILED",
         ),
         (Code::AlreadyExists, "DUPLICATE_CHANNEL"),
+        (Code::AlreadyExists, "DUPLICATE_SESSION"),
         (Code::PermissionDenied, "TARGET_NOT_ALLOWED NOT_PERMITTED"),
         (
             Code::Unauthenticated,

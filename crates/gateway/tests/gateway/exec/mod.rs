@@ -22,7 +22,7 @@ use crate::common::{Answer, Relay, Running, STREAM, Supervisor, hello, name, nam
 const RESULTS: [&str; 2] = ["exec-result-v1", "exec-tree-v1"];
 
 /// A supervisor that runs commands.
-async fn supervisor(gateway: &Running) -> Supervisor {
+pub(crate) async fn supervisor(gateway: &Running) -> Supervisor {
     let mut capabilities = hello("known").capabilities;
     capabilities.extend(names(&RESULTS));
     capabilities.extend(names(&["exec-relay-v1"]));
@@ -33,7 +33,7 @@ async fn supervisor(gateway: &Running) -> Supervisor {
     Supervisor::greet(gateway.addr, hello).await
 }
 
-fn command(argv: &[&str]) -> Command {
+pub(crate) fn command(argv: &[&str]) -> Command {
     Command {
         argv: names(argv),
         ..Command::default()
@@ -47,7 +47,7 @@ fn on_terminal(argv: &[&str]) -> Command {
     }
 }
 
-fn request(command: Command) -> ExecRequest {
+pub(crate) fn request(command: Command) -> ExecRequest {
     ExecRequest {
         sandbox: name("known"),
         start: Start::new(command),
@@ -55,8 +55,8 @@ fn request(command: Command) -> ExecRequest {
 }
 
 /// One hop of a command, item by item.
-struct Talk {
-    outbox: Outbox,
+pub(crate) struct Talk {
+    pub(crate) outbox: Outbox,
     answer: Answer,
     dialect: Dialect,
     reader: ItemReader,
@@ -64,14 +64,14 @@ struct Talk {
 
 impl Talk {
     /// Asks for a command through the interactive door.
-    async fn open(client: &Client, request: ExecRequest) -> Self {
+    pub(crate) async fn open(client: &Client, request: ExecRequest) -> Self {
         let mut talk = Self::silent(client, EXEC_SANDBOX_INTERACTIVE, HeaderMap::new()).await;
         talk.send_bytes(request.encode_first()).await;
         talk
     }
 
     /// Asks for a command through the door with one request.
-    async fn once(client: &Client, request: ExecRequest) -> Self {
+    pub(crate) async fn once(client: &Client, request: ExecRequest) -> Self {
         let mut talk = Self::silent(client, EXEC_SANDBOX, HeaderMap::new()).await;
         talk.send_bytes(request.encode()).await;
         talk.outbox.finish().unwrap();
@@ -90,7 +90,7 @@ impl Talk {
     }
 
     /// Takes the next request for a relay and claims it, as a supervisor.
-    async fn serve(supervisor: &mut Supervisor) -> Self {
+    pub(crate) async fn serve(supervisor: &mut Supervisor) -> Self {
         let channel = supervisor.asked().await.channel_id;
         supervisor.answer(&channel, None).await;
         Self::claim(supervisor, &channel).await
@@ -112,7 +112,7 @@ impl Talk {
         }
     }
 
-    async fn send(&mut self, item: Item) {
+    pub(crate) async fn send(&mut self, item: Item) {
         let (head, payload) = encode(self.dialect, item);
         let mut message = BytesMut::from(&head[..]);
         message.extend_from_slice(&payload);
@@ -124,11 +124,11 @@ impl Talk {
         let _ = self.outbox.send(bytes).await;
     }
 
-    async fn inbox(&mut self) -> &mut Inbox {
+    pub(crate) async fn inbox(&mut self) -> &mut Inbox {
         self.answer.inbox().await
     }
 
-    async fn next(&mut self) -> Item {
+    pub(crate) async fn next(&mut self) -> Item {
         loop {
             if let Some(item) = self.reader.next().unwrap() {
                 return item;
@@ -141,13 +141,17 @@ impl Talk {
         }
     }
 
-    async fn outcome(self) -> Outcome {
+    pub(crate) async fn outcome(self) -> Outcome {
         wait::within(GENEROUS, "the end", self.answer.outcome()).await
     }
 }
 
 /// A command that runs: the caller's side, and the process's.
-async fn running(client: &Client, supervisor: &mut Supervisor, command: Command) -> (Talk, Talk) {
+pub(crate) async fn running(
+    client: &Client,
+    supervisor: &mut Supervisor,
+    command: Command,
+) -> (Talk, Talk) {
     let mut caller = Talk::open(client, request(command)).await;
     let mut process = Talk::serve(supervisor).await;
     let Item::Start(_) = process.next().await else {
@@ -158,7 +162,7 @@ async fn running(client: &Client, supervisor: &mut Supervisor, command: Command)
     (caller, process)
 }
 
-fn stdout(data: &'static str, sequence: u64) -> Item {
+pub(crate) fn stdout(data: &'static str, sequence: u64) -> Item {
     Item::Output {
         output: Output::Stdout,
         data: data.into(),
@@ -167,12 +171,12 @@ fn stdout(data: &'static str, sequence: u64) -> Item {
     }
 }
 
-fn exit(code: i32) -> Item {
+pub(crate) fn exit(code: i32) -> Item {
     Item::Exit(Box::new(Exit::exited(code)))
 }
 
 /// Lets a command exit, and checks that both sides end well.
-async fn exits(mut caller: Talk, mut process: Talk, code: i32) {
+pub(crate) async fn exits(mut caller: Talk, mut process: Talk, code: i32) {
     process.send(exit(code)).await;
     assert_eq!(caller.next().await, exit(code));
     assert!(caller.outcome().await.is_ok());

@@ -2,6 +2,7 @@
 
 mod endings;
 mod input;
+mod peers;
 
 use std::time::Duration;
 

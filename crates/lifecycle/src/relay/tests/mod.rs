@@ -4,6 +4,7 @@ mod deadlines;
 mod endings;
 mod half_close;
 mod legacy;
+mod peers;
 
 use std::time::Duration;
 

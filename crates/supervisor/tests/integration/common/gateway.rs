@@ -9,7 +9,7 @@ use tidegate_lifecycle::id::ChannelId;
 use tidegate_lifecycle::{Target, session};
 use tidegate_testkit::messages::{
     Empty, FromGateway, FromSupervisor, GatewayMessage, Hello, RelayFrame, RelayInit, RelayOpen,
-    RelayPayload, SessionAccepted, SupervisorMessage, TcpTarget, path,
+    RelayPayload, SessionAccepted, SessionDrain, SupervisorMessage, TcpTarget, path,
 };
 use tidegate_testkit::raw_h2::{Connection, Inbox, Outbox, Received, Server};
 use tidegate_testkit::wait::{GENEROUS, within};
@@ -110,6 +110,13 @@ impl Gateway {
         control
     }
 
+    /// Waits for hello and accepts it as the gateway of this name, whose session is called the same.
+    pub(crate) async fn session_at(&self, name: &str) -> Control {
+        let mut control = self.hello().await;
+        control.accept_as(name).await;
+        control
+    }
+
     /// Waits for the next data connection.
     pub(crate) async fn data(&self) -> Connection {
         self.server.accept().await.unwrap()
@@ -117,6 +124,33 @@ impl Gateway {
 }
 
 impl Control {
+    /// Accepts the hello as the gateway of this name, whose session is called the same.
+    pub(crate) async fn accept_as(&mut self, name: &str) {
+        self.accept_with(name, "").await;
+    }
+
+    /// The same, as one that says where it is itself.
+    pub(crate) async fn accept_with(&mut self, name: &str, public_url: &str) {
+        let accepted = SessionAccepted {
+            session_id: name.into(),
+            gateway_id: name.into(),
+            public_url: public_url.into(),
+            heartbeat_interval: Some(Duration::from_secs(15).try_into().unwrap()),
+            capabilities: CAPABILITIES.map(String::from).into(),
+            ..SessionAccepted::default()
+        };
+        self.say(FromGateway::SessionAccepted(accepted)).await;
+    }
+
+    /// Asks for a session elsewhere.
+    pub(crate) async fn ask_to_move(&mut self, alternatives: &[String]) {
+        self.say(FromGateway::SessionDrain(SessionDrain {
+            deadline: Some(Duration::from_secs(300).try_into().unwrap()),
+            alternatives: alternatives.to_vec(),
+        }))
+        .await;
+    }
+
     pub(crate) async fn say(&mut self, message: FromGateway) {
         self.outbox
             .message(&GatewayMessage::from(message))

@@ -311,7 +311,9 @@ impl<'a> Live<'a> {
             Some(FromGateway::Heartbeat(_)) => Event::Heartbeat,
             Some(FromGateway::RelayClose(close)) => Event::Close(close),
             Some(FromGateway::SessionRejected(rejected)) => Event::Rejected(rejected.reason),
-            Some(FromGateway::SessionAccepted(_)) | None => Event::Unknown,
+            Some(FromGateway::SessionAccepted(_) | FromGateway::SessionDrain(_)) | None => {
+                Event::Unknown
+            }
         };
         push(self.events, event);
     }
