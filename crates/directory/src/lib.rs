@@ -12,6 +12,7 @@
 //! What this crate must not do: carry bytes, or decide what a lost session means for its streams.
 
 mod api;
+pub mod etcd;
 mod memory;
 mod record;
 mod watch;
