@@ -114,7 +114,7 @@ async fn serve(program: &Path, folder: &Path, ports: Ports) -> std::io::Result<P
         }
     }
     let process = Process::spawn(command)?;
-    process.line("ready to serve client requests").await;
+    process.line("serving client traffic").await;
     Ok(process)
 }
 
