@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND
   ci                          everything a change must pass, installing what is missing first
   test [--fast|--e2e] [-- …]  the tests alone: --fast those of single crates, --e2e real binaries
   tidy                        the rules of this house that no compiler checks
-  proto [--check]             generate crates/wire/src/gen from proto/, or fail when it is stale
+  proto [--check]             generate Rust from the .proto files, or fail when it is stale
   bless                       accept what snapshot tests see
   bench [ARGUMENT…]           release binaries against plain relays; --help says what can be chosen
   setup                       install what checks and tests need; skips what is there";

@@ -1,7 +1,8 @@
-//! `cargo xtask proto`: Rust from `proto/`, checked in so that a build needs neither this nor `protoc`.
+//! `cargo xtask proto`: Rust from `.proto` files, checked in so that a build needs neither this nor
+//! `protoc`.
 //!
-//! Streaming RPCs are served by `transport`, below gRPC libraries, so the generated service traits
-//! hold the unary methods alone. The descriptor set holds everything: reflection answers from it.
+//! Two trees of them: `proto/` is our own contract, for `wire`; `crates/directory/proto/` is the part
+//! of etcd's that the directory calls.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,25 @@ use anyhow::{Context, Result, bail, ensure};
 use prost::Message;
 use prost_types::{FileDescriptorSet, ServiceDescriptorProto};
 
-/// Where the generated files live, below the repository's root.
-const OUT: &str = "crates/wire/src/gen";
+/// Files of one contract, and where their Rust lives; both below the repository's root.
+struct Tree {
+    source: &'static str,
+    out: &'static str,
+    write: fn(FileDescriptorSet, &Path) -> Result<()>,
+}
+
+const TREES: [Tree; 2] = [
+    Tree {
+        source: "proto",
+        out: "crates/wire/src/gen",
+        write: write_served,
+    },
+    Tree {
+        source: "crates/directory/proto",
+        out: "crates/directory/src/etcd/gen",
+        write: write_called,
+    },
+];
 
 /// The file that reflection answers from.
 const DESCRIPTORS: &str = "descriptors.bin";
@@ -22,23 +40,30 @@ const BY_HAND: &str = ".openshell.v1.ListSandboxesRequest";
 
 /// Writes the generated files.
 pub(crate) fn generate(root: &Path) -> Result<()> {
-    let fresh = Scratch::new("proto-generate")?;
-    render(root, fresh.path())?;
-    let out = root.join(OUT);
-    for name in names(&out)? {
-        fs::remove_file(out.join(name))?;
-    }
-    for name in names(fresh.path())? {
-        fs::copy(fresh.path().join(&name), out.join(&name))?;
+    for tree in &TREES {
+        let fresh = Scratch::new("proto-generate")?;
+        render(root, tree, fresh.path())?;
+        let out = root.join(tree.out);
+        fs::create_dir_all(&out)?;
+        for name in names(&out)? {
+            fs::remove_file(out.join(name))?;
+        }
+        for name in names(fresh.path())? {
+            fs::copy(fresh.path().join(&name), out.join(&name))?;
+        }
     }
     Ok(())
 }
 
-/// Fails, naming the files, when what is checked in is not what `proto/` yields.
+/// Fails, naming the files, when what is checked in is not what the `.proto` files yield.
 pub(crate) fn check(root: &Path) -> Result<()> {
+    TREES.iter().try_for_each(|tree| check_tree(root, tree))
+}
+
+fn check_tree(root: &Path, tree: &Tree) -> Result<()> {
     let fresh = Scratch::new("proto-check")?;
-    render(root, fresh.path())?;
-    let out = root.join(OUT);
+    render(root, tree, fresh.path())?;
+    let out = root.join(tree.out);
     let mut names = [names(&out)?, names(fresh.path())?].concat();
     names.sort();
     names.dedup();
@@ -48,13 +73,20 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "stale in {OUT}: {}; run `cargo xtask proto`",
+        "stale in {}: {}; run `cargo xtask proto`",
+        tree.out,
         names.join(", ")
     )
 }
 
-fn render(root: &Path, out: &Path) -> Result<()> {
-    let mut all = compile(&root.join("proto"))?;
+fn render(root: &Path, tree: &Tree, out: &Path) -> Result<()> {
+    (tree.write)(compile(root, tree.source)?, out)?;
+    format(root, out)
+}
+
+/// What `wire` reads and writes. Streaming RPCs are served by `transport`, below gRPC libraries, so
+/// the service traits hold the unary methods alone. The descriptor set holds everything.
+fn write_served(mut all: FileDescriptorSet, out: &Path) -> Result<()> {
     let mut code = all.clone();
     for service in code.file.iter_mut().flat_map(|file| &mut file.service) {
         keep_unary(service)?;
@@ -69,7 +101,6 @@ fn render(root: &Path, out: &Path) -> Result<()> {
         .emit_rerun_if_changed(false)
         .out_dir(out)
         .compile_fds_with_config(code, config)?;
-    format(root, out)?;
 
     for file in &mut all.file {
         file.source_code_info = None;
@@ -78,11 +109,23 @@ fn render(root: &Path, out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn compile(proto: &Path) -> Result<FileDescriptorSet> {
+/// What the directory asks of etcd: clients alone, over whatever channel they are given.
+fn write_called(all: FileDescriptorSet, out: &Path) -> Result<()> {
+    tonic_prost_build::configure()
+        .build_server(false)
+        .build_transport(false)
+        .emit_rerun_if_changed(false)
+        .out_dir(out)
+        .compile_fds_with_config(all, tonic_prost_build::Config::new())?;
+    Ok(())
+}
+
+fn compile(root: &Path, source: &str) -> Result<FileDescriptorSet> {
+    let proto = root.join(source);
     let mut files = Vec::new();
-    collect(proto, &mut files)?;
+    collect(&proto, &mut files)?;
     files.sort();
-    protox::compile(files, [proto]).context("proto/ does not compile")
+    protox::compile(files, [&proto]).with_context(|| format!("{source}/ does not compile"))
 }
 
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {

@@ -1,20 +1,25 @@
 //! What a directory can be asked.
 
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use thiserror::Error;
 use tidegate_lifecycle::id::{GatewayId, Generation, InstanceId, SandboxName, SessionId};
+use tidegate_lifecycle::ownership::Standing;
 
 use crate::Watch;
 
-/// Knows sandboxes and their homes. Shared by all parts of a gateway, and by all gateways that name
-/// the same one.
+/// One gateway's seat in a directory: what it may ask of it, and what it says there.
+///
+/// All seats of a directory know the same sandboxes and homes. What a seat records is recorded for the
+/// [`Replica`] that it was made for.
 ///
 /// Every method is cancel-safe: a call that is dropped was made or was not.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Records a session that a gateway has accepted. It is never refused: the newest wins.
+    /// Records a session that this gateway has accepted. It is never refused; what becomes of those
+    /// before it says [`settle`](tidegate_lifecycle::ownership::settle).
     ///
     /// # Errors
     ///
@@ -22,7 +27,7 @@ pub trait Directory: Send + Sync + 'static {
     async fn claim(&self, claim: Claim) -> Result<Claimed, DirectoryError>;
 
     /// Takes a session back, and says whether it was still recorded: `false` when a later claim had
-    /// replaced it, which stays untouched.
+    /// ended it, which stays untouched.
     ///
     /// # Errors
     ///
@@ -30,10 +35,11 @@ pub trait Directory: Send + Sync + 'static {
     async fn release(
         &self,
         sandbox: &SandboxName,
-        generation: Generation,
+        session: &SessionId,
     ) -> Result<bool, DirectoryError>;
 
-    /// Lists the sessions that a sandbox has, the newest first.
+    /// Lists the sessions that a sandbox has, the best first: those that take streams before those
+    /// that do not, the newer before the older.
     ///
     /// # Errors
     ///
@@ -83,6 +89,73 @@ pub trait Directory: Send + Sync + 'static {
     ///
     /// As [`Directory::claim`].
     async fn watch(&self, sandbox: &SandboxName) -> Result<Watch, DirectoryError>;
+
+    /// Waits for the next thing that others have done to what this seat recorded. One caller at a
+    /// time.
+    async fn next_event(&self) -> Event;
+
+    /// How old what is told may be.
+    fn staleness(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Gives the seat up, in an orderly way. Sessions that are still recorded become a last resort.
+    ///
+    /// # Errors
+    ///
+    /// As [`Directory::claim`].
+    async fn leave(&self) -> Result<(), DirectoryError>;
+}
+
+/// A gateway, as long as it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// The gateway.
+    pub gateway: GatewayId,
+    /// This run of it.
+    pub incarnation: Incarnation,
+    /// Where other gateways reach it; none where they cannot.
+    pub peer_url: Option<String>,
+    /// Where clients and supervisors reach it itself, and no other gateway.
+    pub public_url: Option<String>,
+}
+
+/// One run of a gateway, told from those before and after it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Incarnation(Arc<str>);
+
+impl Incarnation {
+    /// Wraps a name that no other run has.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What another gateway did to a session of this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It is over: a session of this supervisor process took its place.
+    Ended {
+        /// Which.
+        session: SessionId,
+        /// The process.
+        by: InstanceId,
+    },
+    /// It takes no more streams: one of the same process took its place.
+    Drained {
+        /// Which.
+        session: SessionId,
+    },
+    /// Its sandbox was deleted.
+    Forgotten {
+        /// Which session.
+        session: SessionId,
+    },
 }
 
 /// Why a directory does not answer.
@@ -94,7 +167,7 @@ pub enum DirectoryError {
     Unavailable(String),
 }
 
-/// A session, as the gateway that accepted it records it.
+/// A session that a gateway has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Which sandbox the session serves.
@@ -103,10 +176,10 @@ pub struct Claim {
     pub session: SessionId,
     /// The supervisor process behind it; empty text from peers that do not say.
     pub instance: InstanceId,
-    /// The gateway that holds it.
-    pub gateway: GatewayId,
-    /// Where other gateways reach that one.
-    pub peer_url: Option<String>,
+    /// How many gateways that process wants sessions with.
+    pub homes: u8,
+    /// The session that it is to replace.
+    pub replaces: Option<SessionId>,
 }
 
 /// What a claim led to.
@@ -114,8 +187,10 @@ pub struct Claim {
 pub struct Claimed {
     /// The session's fencing token, greater than every one before it.
     pub generation: Generation,
-    /// The sessions that it took over from: their gateways must end them.
-    pub replaced: Vec<Home>,
+    /// Sessions that are over with it. Their gateways hear of it.
+    pub ended: Vec<Home>,
+    /// Sessions that take no more streams. Their gateways hear of it.
+    pub drained: Vec<Home>,
 }
 
 /// A gateway that holds a session of a sandbox.
@@ -129,8 +204,14 @@ pub struct Home {
     pub instance: InstanceId,
     /// The session's fencing token.
     pub generation: Generation,
-    /// Where other gateways reach it.
+    /// What it is good for.
+    pub standing: Standing,
+    /// Where other gateways reach the gateway.
     pub peer_url: Option<String>,
+    /// Where clients and supervisors reach it.
+    pub public_url: Option<String>,
+    /// When it was claimed.
+    pub since: SystemTime,
 }
 
 /// What is known of a name.
@@ -151,7 +232,7 @@ pub enum Knowledge {
 pub struct SandboxEntry {
     /// Its name.
     pub name: SandboxName,
-    /// The sessions it has, the newest first.
+    /// The sessions it has, the best first.
     pub homes: Vec<Home>,
     /// Whether it ever had one.
     pub seen: bool,

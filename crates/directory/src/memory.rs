@@ -1,15 +1,17 @@
-//! The directory of a single gateway.
+//! The directory of the gateways of one process: of one, as a rule.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
-use tidegate_lifecycle::id::{Generation, SandboxName};
+use tidegate_lifecycle::id::{Generation, SandboxName, SessionId};
 
-use crate::record::{Present, Record};
+use crate::inbox::Inbox;
+use crate::record::{Present, Record, Row};
 use crate::{
-    Claim, Claimed, Directory, DirectoryError, Home, Knowledge, SandboxEntry, Watch, Watchers,
+    Claim, Claimed, Directory, DirectoryError, Event, Home, Incarnation, Knowledge, Replica,
+    SandboxEntry, Watch, Watchers,
 };
 
 /// Names are looked through for old ones this many times in their retention.
@@ -33,13 +35,25 @@ impl Default for MemorySettings {
     }
 }
 
-/// Sandboxes and sessions in this process's memory.
+/// Sandboxes and sessions in this process's memory. Clones are the same directory.
+#[derive(Clone, Debug)]
+pub struct Memory(Arc<Shared>);
+
+/// A gateway's seat in a [`Memory`]. Dropping it is to [leave](Directory::leave).
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemorySeat {
+    shared: Arc<Shared>,
+    replica: Arc<Replica>,
+    inbox: Arc<Inbox>,
+}
+
+#[derive(Debug)]
+struct Shared {
     settings: MemorySettings,
     born: Instant,
     table: Mutex<Table>,
     watchers: Watchers,
+    inboxes: Mutex<HashMap<Incarnation, Arc<Inbox>>>,
 }
 
 #[derive(Debug)]
@@ -53,7 +67,7 @@ impl Memory {
     /// An empty directory, which begins to be sure after its grace period.
     pub fn new(settings: MemorySettings) -> Self {
         let now = Instant::now();
-        Self {
+        Self(Arc::new(Shared {
             settings,
             born: now,
             table: Mutex::new(Table {
@@ -62,7 +76,55 @@ impl Memory {
                 swept: now,
             }),
             watchers: Watchers::default(),
+            inboxes: Mutex::default(),
+        }))
+    }
+
+    /// A seat for a gateway that begins to run.
+    pub fn seat(&self, replica: Replica) -> MemorySeat {
+        let inbox = Arc::new(Inbox::default());
+        let incarnation = replica.incarnation.clone();
+        self.0.inboxes().insert(incarnation, Arc::clone(&inbox));
+        MemorySeat {
+            shared: Arc::clone(&self.0),
+            replica: Arc::new(replica),
+            inbox,
         }
+    }
+}
+
+impl Shared {
+    fn inboxes(&self) -> MutexGuard<'_, HashMap<Incarnation, Arc<Inbox>>> {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the gateways whose sessions `rows` are, but not the one that did it.
+    fn tell(&self, rows: &[Row], by: &Replica, event: impl Fn(SessionId) -> Event) {
+        let inboxes = self.inboxes();
+        let others = rows
+            .iter()
+            .filter(|row| row.replica.incarnation != by.incarnation);
+        for row in others {
+            if let Some(inbox) = inboxes.get(&row.replica.incarnation) {
+                inbox.push(event(row.held.session.clone()));
+            }
+        }
+    }
+
+    fn vacate(&self, incarnation: &Incarnation) {
+        self.inboxes().remove(incarnation);
+        let mut touched = Vec::new();
+        for (name, record) in &mut self.table().records {
+            match record {
+                Record::Present(present) => {
+                    if present.lapse(incarnation) {
+                        touched.push(name.clone());
+                    }
+                }
+                Record::Deleted(_) => {}
+            }
+        }
+        touched.iter().for_each(|name| self.watchers.wake(name));
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -109,100 +171,96 @@ impl Table {
 }
 
 #[async_trait]
-impl Directory for Memory {
+impl Directory for MemorySeat {
     async fn claim(&self, claim: Claim) -> Result<Claimed, DirectoryError> {
-        let now = Instant::now();
-        let Claim {
-            sandbox,
-            session,
-            instance,
-            gateway,
-            peer_url,
-        } = claim;
-        Ok(self.change(&sandbox, |table| {
-            table.sweep(self.settings.retention, now);
+        let (now, wall) = (Instant::now(), SystemTime::now());
+        let retention = self.shared.settings.retention;
+        let (generation, changed) = self.shared.change(&claim.sandbox, |table| {
+            table.sweep(retention, now);
             let generation = table.next_generation();
-            let home = Home {
-                gateway,
+            let present = table.present(&claim.sandbox, now);
+            let changed = present.claim(&claim, generation, &self.replica, now, wall);
+            (generation, changed)
+        });
+        self.shared
+            .tell(&changed.ended, &self.replica, |session| Event::Ended {
                 session,
-                instance,
-                generation,
-                peer_url,
-            };
-            let replaced = table
-                .present(&sandbox, now)
-                .claim(home, now, SystemTime::now());
-            Claimed {
-                generation,
-                replaced: replaced.into_iter().collect(),
-            }
-        }))
+                by: claim.instance.clone(),
+            });
+        let drained = |session| Event::Drained { session };
+        self.shared.tell(&changed.drained, &self.replica, drained);
+        Ok(Claimed {
+            generation,
+            ended: changed.ended.iter().map(Row::home).collect(),
+            drained: changed.drained.iter().map(Row::home).collect(),
+        })
     }
 
     async fn release(
         &self,
         sandbox: &SandboxName,
-        generation: Generation,
+        session: &SessionId,
     ) -> Result<bool, DirectoryError> {
         let (now, wall) = (Instant::now(), SystemTime::now());
-        Ok(
-            self.change(sandbox, |table| match table.records.get_mut(sandbox) {
-                Some(Record::Present(present)) => present.release(generation, now, wall),
-                Some(Record::Deleted(_)) | None => false,
-            }),
-        )
+        let release = |table: &mut Table| match table.records.get_mut(sandbox) {
+            Some(Record::Present(present)) => present.release(session, now, wall),
+            Some(Record::Deleted(_)) | None => false,
+        };
+        Ok(self.shared.change(sandbox, release))
     }
 
     async fn homes(&self, sandbox: &SandboxName) -> Result<Vec<Home>, DirectoryError> {
-        let table = self.table();
+        let table = self.shared.table();
         let present = table.records.get(sandbox).and_then(Record::present);
         Ok(present.map(Present::homes).unwrap_or_default())
     }
 
     async fn known(&self, sandbox: &SandboxName) -> Result<Knowledge, DirectoryError> {
         let now = Instant::now();
-        let table = self.table();
+        let table = self.shared.table();
         let record = table
             .records
             .get(sandbox)
-            .filter(|record| self.is_fresh(record, now));
+            .filter(|record| self.shared.is_fresh(record, now));
         Ok(match record {
             Some(Record::Present(_)) => Knowledge::Known,
             Some(Record::Deleted(_)) => Knowledge::Deleted,
-            None if self.is_unsure(now) => Knowledge::Unsure,
+            None if self.shared.is_unsure(now) => Knowledge::Unsure,
             None => Knowledge::Unknown,
         })
     }
 
     async fn declare(&self, sandbox: &SandboxName) -> Result<(), DirectoryError> {
         let now = Instant::now();
-        self.change(sandbox, |table| table.present(sandbox, now).declare());
+        self.shared
+            .change(sandbox, |table| table.present(sandbox, now).declare());
         Ok(())
     }
 
     async fn forget(&self, sandbox: &SandboxName) -> Result<Option<SandboxEntry>, DirectoryError> {
         let now = Instant::now();
-        let unsure = self.is_unsure(now);
-        Ok(self.change(sandbox, |table| {
+        let unsure = self.shared.is_unsure(now);
+        let (entry, rows) = self.shared.change(sandbox, |table| {
             let old = table.records.remove(sandbox);
-            let entry = old
-                .as_ref()
-                .and_then(Record::present)
-                .map(|it| it.entry(sandbox));
             if old.is_some() || unsure {
                 table.records.insert(sandbox.clone(), Record::Deleted(now));
             }
-            entry
-        }))
+            let present = old.as_ref().and_then(Record::present);
+            let rows = present.map(|it| it.rows().to_vec()).unwrap_or_default();
+            (present.map(|it| it.entry(sandbox)), rows)
+        });
+        let forgotten = |session| Event::Forgotten { session };
+        self.shared.tell(&rows, &self.replica, forgotten);
+        Ok(entry)
     }
 
     async fn entry(&self, sandbox: &SandboxName) -> Result<Option<SandboxEntry>, DirectoryError> {
         let now = Instant::now();
-        let table = self.table();
+        let table = self.shared.table();
         let record = table
             .records
             .get(sandbox)
-            .filter(|record| self.is_fresh(record, now));
+            .filter(|record| self.shared.is_fresh(record, now));
         Ok(record
             .and_then(Record::present)
             .map(|present| present.entry(sandbox)))
@@ -210,17 +268,32 @@ impl Directory for Memory {
 
     async fn list(&self) -> Result<Vec<SandboxEntry>, DirectoryError> {
         let now = Instant::now();
-        let table = self.table();
+        let table = self.shared.table();
         let fresh = table
             .records
             .iter()
-            .filter(|(_, record)| self.is_fresh(record, now));
+            .filter(|(_, record)| self.shared.is_fresh(record, now));
         Ok(fresh
             .filter_map(|(name, record)| Some(record.present()?.entry(name)))
             .collect())
     }
 
     async fn watch(&self, sandbox: &SandboxName) -> Result<Watch, DirectoryError> {
-        Ok(self.watchers.watch(sandbox))
+        Ok(self.shared.watchers.watch(sandbox))
+    }
+
+    async fn next_event(&self) -> Event {
+        self.inbox.next().await
+    }
+
+    async fn leave(&self) -> Result<(), DirectoryError> {
+        self.shared.vacate(&self.replica.incarnation);
+        Ok(())
+    }
+}
+
+impl Drop for MemorySeat {
+    fn drop(&mut self) {
+        self.shared.vacate(&self.replica.incarnation);
     }
 }

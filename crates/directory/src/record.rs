@@ -1,10 +1,12 @@
 //! One sandbox in memory, as a value: which session counts, and for how long the name is kept.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use tidegate_lifecycle::id::{Generation, SandboxName};
+use tidegate_lifecycle::id::{Generation, SandboxName, SessionId};
+use tidegate_lifecycle::ownership::{Held, Standing, Wish, order, settle};
 
-use crate::{Home, SandboxEntry};
+use crate::{Claim, Home, Incarnation, Replica, SandboxEntry};
 
 /// What is remembered of a name.
 #[derive(Clone, Debug)]
@@ -15,15 +17,53 @@ pub(crate) enum Record {
     Present(Present),
 }
 
-/// A sandbox and its session.
+/// A sandbox and its sessions.
 #[derive(Clone, Debug)]
 pub(crate) struct Present {
     declared: bool,
-    home: Option<Home>,
+    rows: Vec<Row>,
     seen: bool,
     touched: Instant,
     created: SystemTime,
     since: SystemTime,
+}
+
+/// A recorded session.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) held: Held,
+    pub(crate) replica: Arc<Replica>,
+    pub(crate) since: SystemTime,
+}
+
+impl Row {
+    pub(crate) fn home(&self) -> Home {
+        let Held {
+            gateway,
+            session,
+            instance,
+            generation,
+            standing,
+            ..
+        } = self.held.clone();
+        Home {
+            gateway,
+            session,
+            instance,
+            generation,
+            standing,
+            peer_url: self.replica.peer_url.clone(),
+            public_url: self.replica.public_url.clone(),
+            since: self.since,
+        }
+    }
+}
+
+/// What a claim has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    pub(crate) ended: Vec<Row>,
+    pub(crate) drained: Vec<Row>,
 }
 
 impl Present {
@@ -31,7 +71,7 @@ impl Present {
     pub(crate) const fn new(now: Instant, wall: SystemTime) -> Self {
         Self {
             declared: false,
-            home: None,
+            rows: Vec::new(),
             seen: false,
             touched: now,
             created: wall,
@@ -44,33 +84,80 @@ impl Present {
         self.declared = true;
     }
 
-    /// The newest session wins; returns the one before it.
-    pub(crate) fn claim(&mut self, home: Home, now: Instant, wall: SystemTime) -> Option<Home> {
-        self.seen = true;
-        self.touch(now, wall);
-        self.home.replace(home)
-    }
-
-    /// Lets a session go, if it is still the one that counts.
-    pub(crate) fn release(
+    /// Records a session, and does to the others what the rule says.
+    pub(crate) fn claim(
         &mut self,
+        claim: &Claim,
         generation: Generation,
+        replica: &Arc<Replica>,
         now: Instant,
         wall: SystemTime,
-    ) -> bool {
-        let counts = self
-            .home
-            .as_ref()
-            .is_some_and(|home| home.generation == generation);
-        if counts {
-            self.home = None;
+    ) -> Changed {
+        let wish = Wish {
+            gateway: replica.gateway.clone(),
+            instance: claim.instance.clone(),
+            homes: claim.homes,
+            replaces: claim.replaces.clone(),
+        };
+        let held: Vec<Held> = self.rows.iter().map(|row| row.held.clone()).collect();
+        let settled = settle(&held, &wish);
+        let is_over = |row: &mut Row| settled.ended.contains(&row.held.session);
+        let ended = self.rows.extract_if(.., is_over).collect();
+        let mut drained = Vec::new();
+        for row in &mut self.rows {
+            if settled.drained.contains(&row.held.session) {
+                row.held.standing = Standing::DrainOnly;
+                drained.push(row.clone());
+            }
+        }
+        self.rows.push(Row {
+            held: Held {
+                gateway: wish.gateway,
+                session: claim.session.clone(),
+                instance: wish.instance,
+                generation,
+                slot: settled.slot,
+                standing: Standing::Live,
+            },
+            replica: Arc::clone(replica),
+            since: wall,
+        });
+        self.seen = true;
+        self.touch(now, wall);
+        Changed { ended, drained }
+    }
+
+    /// Lets a session go, if it is recorded.
+    pub(crate) fn release(&mut self, session: &SessionId, now: Instant, wall: SystemTime) -> bool {
+        let before = self.rows.len();
+        self.rows.retain(|row| row.held.session != *session);
+        let was_there = self.rows.len() < before;
+        if was_there && self.rows.is_empty() {
             self.touch(now, wall);
         }
-        counts
+        was_there
+    }
+
+    /// A gateway is gone: what it has recorded is a last resort. Says whether there was something.
+    pub(crate) fn lapse(&mut self, incarnation: &Incarnation) -> bool {
+        let mut touched = false;
+        for row in &mut self.rows {
+            if row.replica.incarnation == *incarnation {
+                row.held.standing = Standing::Lapsed;
+                touched = true;
+            }
+        }
+        touched
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     pub(crate) fn homes(&self) -> Vec<Home> {
-        self.home.iter().cloned().collect()
+        let mut homes: Vec<Home> = self.rows.iter().map(Row::home).collect();
+        order(&mut homes, |home| (home.standing, home.generation));
+        homes
     }
 
     pub(crate) fn entry(&self, name: &SandboxName) -> SandboxEntry {
@@ -81,6 +168,12 @@ impl Present {
             created: self.created,
             since: self.since,
         }
+    }
+
+    /// Whether a gateway that is there has a session of it.
+    fn is_held(&self) -> bool {
+        let mut standings = self.rows.iter().map(|row| row.held.standing);
+        standings.any(|standing| standing != Standing::Lapsed)
     }
 
     const fn touch(&mut self, now: Instant, wall: SystemTime) {
@@ -95,7 +188,7 @@ impl Record {
         let old = |at: Instant| now.saturating_duration_since(at) > retention;
         match self {
             Self::Deleted(at) => old(*at),
-            Self::Present(it) => !it.declared && it.home.is_none() && old(it.touched),
+            Self::Present(it) => !it.declared && !it.is_held() && old(it.touched),
         }
     }
 
@@ -122,29 +215,43 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_lifecycle::id::{GatewayId, InstanceId, SessionId};
+    use tidegate_lifecycle::id::{GatewayId, InstanceId};
 
     const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-    fn home(generation: u64) -> Home {
-        Home {
-            gateway: GatewayId::new("gw0"),
-            session: SessionId::new(format!("s{generation}")),
+    fn claim(sandbox: &mut Present, generation: u64, now: Instant) -> Changed {
+        let claim = Claim {
+            sandbox: SandboxName::parse("box").unwrap(),
+            session: session(generation),
             instance: InstanceId::new("i"),
-            generation: Generation::new(generation),
+            homes: 1,
+            replaces: None,
+        };
+        let replica = Replica {
+            gateway: GatewayId::new("gw0"),
+            incarnation: Incarnation::new("first"),
             peer_url: None,
-        }
+            public_url: None,
+        };
+        let generation = Generation::new(generation);
+        let wall = SystemTime::now();
+        sandbox.claim(&claim, generation, &Arc::new(replica), now, wall)
+    }
+
+    fn session(generation: u64) -> SessionId {
+        SessionId::new(format!("s{generation}"))
     }
 
     #[test]
     fn ss_01_a_late_goodbye_never_touches_the_successor() {
         let (now, wall) = (Instant::now(), SystemTime::now());
         let mut sandbox = Present::new(now, wall);
-        assert_eq!(sandbox.claim(home(1), now, wall), None);
-        assert_eq!(sandbox.claim(home(2), now, wall), Some(home(1)));
-        assert!(!sandbox.release(Generation::new(1), now, wall));
-        assert_eq!(sandbox.homes(), [home(2)]);
-        assert!(sandbox.release(Generation::new(2), now, wall));
+        assert!(claim(&mut sandbox, 1, now).ended.is_empty());
+        let ended = claim(&mut sandbox, 2, now).ended;
+        assert_eq!(ended[0].held.session, session(1));
+        assert!(!sandbox.release(&session(1), now, wall));
+        assert_eq!(sandbox.homes()[0].session, session(2));
+        assert!(sandbox.release(&session(2), now, wall));
         assert!(sandbox.homes().is_empty());
     }
 
@@ -153,9 +260,14 @@ mod tests {
         let (now, wall) = (Instant::now(), SystemTime::now());
         let later = now + WEEK + Duration::from_secs(1);
         let mut seen = Present::new(now, wall);
-        seen.claim(home(1), now, wall);
+        claim(&mut seen, 1, now);
         assert!(!Record::Present(seen.clone()).is_stale(WEEK, later));
-        seen.release(Generation::new(1), now, wall);
+        let mut lapsed = seen.clone();
+        lapsed.lapse(&Incarnation::new("another"));
+        assert!(!Record::Present(lapsed.clone()).is_stale(WEEK, later));
+        lapsed.lapse(&Incarnation::new("first"));
+        assert!(Record::Present(lapsed).is_stale(WEEK, later));
+        seen.release(&session(1), now, wall);
         assert!(Record::Present(seen.clone()).is_stale(WEEK, later));
         assert!(!Record::Present(seen.clone()).is_stale(WEEK, now + WEEK));
         seen.declare();

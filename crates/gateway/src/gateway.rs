@@ -16,6 +16,7 @@ use crate::admin::Told;
 use crate::config::{Address, Config, ConfigError, Protection};
 use crate::departure::Departure;
 use crate::handler::Handler;
+use crate::session::obey;
 use crate::state::State;
 use crate::stream::watch_memory;
 use crate::unary::Api;
@@ -77,7 +78,7 @@ impl Gateway {
         Self::bind_to(config, directory).await
     }
 
-    /// As [`Gateway::bind`], with a directory that others hold too.
+    /// As [`Gateway::bind`], with a seat, for [`Config::replica`], in a directory that others share.
     ///
     /// # Errors
     ///
@@ -165,6 +166,7 @@ impl Gateway {
             background.spawn(Arc::clone(tls).watch());
         }
         background.spawn(watch_memory(Arc::clone(&state)));
+        background.spawn(obey(Arc::clone(&state)));
         background.spawn({
             let state = Arc::clone(&state);
             async move { state.peers.tend().await }
@@ -184,6 +186,9 @@ impl Gateway {
         drop(listener);
         tracing::info!("stopping: no new connections, what is open ends");
         doors.close(&state).await;
+        if let Err(error) = state.directory.leave().await {
+            tracing::warn!(%error, "the directory was not told that this gateway is gone");
+        }
     }
 }
 
@@ -325,8 +330,9 @@ async fn directory(config: &Config) -> Result<Arc<dyn Directory>, BindError> {
         retention: times.retention,
         grace: times.grace,
     });
+    let seat = memory.seat(config.replica());
     for sandbox in &config.sandboxes {
-        memory.declare(sandbox).await?;
+        seat.declare(sandbox).await?;
     }
-    Ok(Arc::new(memory))
+    Ok(Arc::new(seat))
 }

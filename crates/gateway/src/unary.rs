@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tidegate_directory::{DirectoryError, SandboxEntry};
+use tidegate_directory::{DirectoryError, Home, SandboxEntry};
 use tidegate_lifecycle::id::{SandboxName, SessionId, StreamId};
+use tidegate_lifecycle::ownership::Standing;
 use tidegate_lifecycle::session::GatewayState;
 use tidegate_lifecycle::{End, Origin, Reason};
 use tidegate_transport::ConnectionInfo;
@@ -202,18 +203,21 @@ impl GatewayApi for Api {
 }
 
 fn sandbox(entry: SandboxEntry) -> Sandbox {
-    let phase = match (entry.homes.is_empty(), entry.seen) {
+    // What a gateway that is gone has recorded is a hint for streams, and no session.
+    let is_there = |home: &Home| home.standing != Standing::Lapsed;
+    let homes: Vec<Home> = entry.homes.into_iter().filter(is_there).collect();
+    let phase = match (homes.is_empty(), entry.seen) {
         (false, _) => Phase::Ready,
         (true, true) => Phase::Unknown,
         (true, false) => Phase::Provisioning,
     };
-    let instance = entry.homes.first().map(|home| home.instance.clone());
+    let instance = homes.first().map(|home| home.instance.clone());
     Sandbox {
         name: entry.name,
         phase,
-        sessions: u32::try_from(entry.homes.len()).unwrap_or(u32::MAX),
+        sessions: u32::try_from(homes.len()).unwrap_or(u32::MAX),
         instance: instance.filter(|instance| !instance.as_str().is_empty()),
-        homes: entry.homes.into_iter().map(|home| home.gateway).collect(),
+        homes: homes.into_iter().map(|home| home.gateway).collect(),
         created: Some(entry.created),
         since: Some(entry.since),
     }

@@ -31,6 +31,7 @@ mod joint;
 pub mod leg;
 pub mod limits;
 pub mod loss;
+pub mod ownership;
 pub mod redial;
 pub mod relay;
 pub mod roster;

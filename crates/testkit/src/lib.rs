@@ -8,6 +8,7 @@
 //! | [`fault_proxy`] | a TCP hop that delays, throttles, swallows, cuts and resets on command |
 //! | [`raw_h2`] | an HTTP/2 peer that sends whatever it is told, in any order |
 //! | [`legacy`] | released clients, supervisors and gateways, which know none of our capabilities |
+//! | [`database`] | real databases: a Postgres and an etcd that can be taken away and given back |
 //! | [`process`] | real binaries: their output, their signals, their end |
 //! | [`probe`] | descriptors, socket states, children and gauges, before and after |
 //! | [`certs`] | a private authority and its certificates, good and bad |
@@ -23,6 +24,7 @@
 mod background;
 pub mod certs;
 pub mod content;
+pub mod database;
 pub mod fault_proxy;
 pub mod legacy;
 pub mod messages;

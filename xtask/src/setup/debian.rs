@@ -8,8 +8,9 @@ use crate::command;
 use crate::workspace::{Workspace, is_installed};
 
 /// A program that tests start, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 16] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("curl", "curl"),
+    ("etcd", "etcd-server"),
     ("git", "git"),
     ("haproxy", "haproxy"),
     ("initdb", "postgresql"),

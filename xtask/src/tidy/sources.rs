@@ -8,7 +8,7 @@ use super::Finding;
 const MAX_LINES: usize = 700;
 
 /// Folders whose files a program wrote.
-const GENERATED: [&str; 1] = ["crates/wire/src/gen/"];
+const GENERATED: [&str; 2] = ["crates/wire/src/gen/", "crates/directory/src/etcd/gen/"];
 
 /// Files that are long by nature.
 const LONG_BY_NATURE: [&str; 2] = ["Cargo.lock", "package-lock.json"];

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use tidegate_daemon::settings::{Remedy, Value, quoted};
+use tidegate_directory::{Incarnation, Replica};
 use tidegate_peer_relay::{Doorkeeper, PeerName, PeerSettings, Peers, Trust};
 use tidegate_transport::{ClientTls, TlsError};
+use uuid::Uuid;
 
 use super::{Config, Protection};
 
@@ -34,6 +36,16 @@ pub(crate) struct Peering {
 }
 
 impl Config {
+    /// This gateway, as others will know the run of it that begins.
+    pub fn replica(&self) -> Replica {
+        Replica {
+            gateway: self.gateway_id.0.clone(),
+            incarnation: Incarnation::new(Uuid::new_v4().to_string()),
+            peer_url: self.peer_url.clone(),
+            public_url: None,
+        }
+    }
+
     /// Prepares to ask other gateways, and to be asked by them, as this one is protected itself: it
     /// shows the certificate that it serves with.
     ///

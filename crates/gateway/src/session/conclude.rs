@@ -115,10 +115,7 @@ pub(super) async fn refuse(respond: Respond, receiver: ControlReceiver, end: &En
 
 /// Takes a session out of the directory. A successor stays untouched.
 pub(super) async fn release(state: &State, session: &Session) {
-    let released = state
-        .directory
-        .release(&session.sandbox, session.generation)
-        .await;
+    let released = state.directory.release(&session.sandbox, &session.id).await;
     if let Err(error) = released {
         tracing::warn!(%error, "a session that ended could not be taken out of the directory");
     }

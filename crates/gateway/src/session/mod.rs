@@ -6,6 +6,7 @@ mod conclude;
 mod handle;
 mod hello;
 mod leash;
+mod obey;
 mod registry;
 mod run;
 mod serve;
@@ -13,6 +14,7 @@ mod wish;
 
 pub(crate) use handle::{Ending, Session};
 pub(crate) use leash::Leash;
+pub(crate) use obey::obey;
 pub(crate) use registry::Sessions;
 pub(crate) use serve::serve;
 pub(crate) use wish::Wish;

@@ -101,6 +101,11 @@ impl Sessions {
         self.table().live.get(sandbox).cloned()
     }
 
+    /// The session called `id`.
+    pub(crate) fn get(&self, id: &SessionId) -> Option<Arc<Session>> {
+        self.table().all.get(id).cloned()
+    }
+
     /// Whether there is a session called `id`.
     pub(crate) fn has(&self, id: &SessionId) -> bool {
         self.table().all.contains_key(id)

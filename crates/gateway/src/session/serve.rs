@@ -100,8 +100,8 @@ async fn register(state: &Arc<State>, greeted: &Greeted) -> Result<(Presence, Wi
         sandbox: hello.sandbox.clone(),
         session: id.clone(),
         instance: hello.instance.clone(),
-        gateway: state.id.clone(),
-        peer_url: state.config.peer_url.clone(),
+        homes: hello.homes,
+        replaces: hello.replaces.clone(),
     };
     let claimed = state
         .directory

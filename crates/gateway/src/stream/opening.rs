@@ -319,13 +319,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_that_departs_before_it_is_asked_is_not_the_last_word() {
-        let directory = Memory::new(MemorySettings::default());
         let config = Config {
             insecure_dev: true,
             ..Config::default()
         };
         let peering = config.peering(&config.protection().unwrap()).unwrap();
-        let state = Arc::new(State::new(config, Arc::new(directory), peering));
+        let seat = Memory::new(MemorySettings::default()).seat(config.replica());
+        let state = Arc::new(State::new(config, Arc::new(seat), peering));
         let (departed, wishes) = session("departed", 1);
         drop(wishes);
         state.sessions.enter(&departed);

@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use h2::Reason;
 use tidegate_directory::{
-    Claim, Claimed, Directory, DirectoryError, Home, Knowledge, Memory, MemorySettings,
-    SandboxEntry, Watch,
+    Claim, Claimed, Directory, DirectoryError, Event, Home, Knowledge, Memory, MemorySeat,
+    MemorySettings, SandboxEntry, Watch,
 };
-use tidegate_lifecycle::id::{Generation, SandboxName};
+use tidegate_lifecycle::id::{SandboxName, SessionId};
 use tidegate_testkit::raw_h2::Client;
 use tidegate_testkit::wait;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use crate::common::{Running, Supervisor, config, is, path};
 
 /// A directory that takes nothing back before it is allowed to.
 struct Slow {
-    memory: Memory,
+    memory: MemorySeat,
     allowed: CancellationToken,
 }
 
@@ -32,10 +32,10 @@ impl Directory for Slow {
     async fn release(
         &self,
         sandbox: &SandboxName,
-        generation: Generation,
+        session: &SessionId,
     ) -> Result<bool, DirectoryError> {
         self.allowed.cancelled().await;
-        self.memory.release(sandbox, generation).await
+        self.memory.release(sandbox, session).await
     }
 
     async fn homes(&self, sandbox: &SandboxName) -> Result<Vec<Home>, DirectoryError> {
@@ -65,16 +65,25 @@ impl Directory for Slow {
     async fn watch(&self, sandbox: &SandboxName) -> Result<Watch, DirectoryError> {
         self.memory.watch(sandbox).await
     }
+
+    async fn next_event(&self) -> Event {
+        self.memory.next_event().await
+    }
+
+    async fn leave(&self) -> Result<(), DirectoryError> {
+        self.memory.leave().await
+    }
 }
 
 #[tokio::test]
 async fn relays_hear_of_a_lost_session_before_the_directory_has_let_it_go() {
     let allowed = CancellationToken::new();
+    let config = config();
     let directory = Slow {
-        memory: Memory::new(MemorySettings::default()),
+        memory: Memory::new(MemorySettings::default()).seat(config.replica()),
         allowed: allowed.clone(),
     };
-    let gateway = Running::start_with(config(), Arc::new(directory)).await;
+    let gateway = Running::start_with(config, Arc::new(directory)).await;
     let client = Client::connect(gateway.addr).await.unwrap();
     let mut supervisor = Supervisor::connect(gateway.addr, "known").await;
     let (forward, _relay) = path(&client, &mut supervisor, "known").await;

@@ -184,6 +184,17 @@ impl Process {
         }
     }
 
+    /// Sends a signal to the process and to all its descendants, those in sessions of their own
+    /// included: so a server stands still with every process that serves its connections.
+    pub fn signal_tree(&self, signal: Signal) {
+        // First the process: it starts no others meanwhile if it is to stand still.
+        self.signal(signal);
+        for descendant in crate::probe::descendants(self.id()) {
+            let id = i32::try_from(descendant).ok().and_then(Pid::from_raw);
+            let _ = id.map(|id| kill_process(id, signal));
+        }
+    }
+
     fn child(&self) -> std::sync::MutexGuard<'_, Child> {
         self.child.lock().expect("no holder of this lock panics")
     }

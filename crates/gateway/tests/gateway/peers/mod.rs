@@ -27,7 +27,7 @@ struct Pair {
     owner: Running,
     /// Has the client.
     asks: Running,
-    directory: Arc<Memory>,
+    directory: Memory,
 }
 
 impl Pair {
@@ -65,16 +65,14 @@ impl Pair {
     }
 }
 
-async fn directory() -> Arc<Memory> {
+async fn directory() -> Memory {
     let directory = Memory::new(MemorySettings {
         grace: std::time::Duration::ZERO,
         ..MemorySettings::default()
     });
+    let seat = directory.seat(named("gw9").replica());
+    seat.declare(&crate::common::name("known")).await.unwrap();
     directory
-        .declare(&crate::common::name("known"))
-        .await
-        .unwrap();
-    Arc::new(directory)
 }
 
 /// A gateway with a place that the other one can know before it listens.
@@ -89,9 +87,9 @@ fn named(id: &str) -> Config {
     }
 }
 
-async fn gateway(directory: &Arc<Memory>, config: Config) -> Running {
-    let directory: Arc<dyn Directory> = Arc::clone(directory) as _;
-    Running::start_with(config, directory).await
+async fn gateway(directory: &Memory, config: Config) -> Running {
+    let seat = directory.seat(config.replica());
+    Running::start_with(config, Arc::new(seat)).await
 }
 
 async fn is_idle(gateway: &Running) {

@@ -60,10 +60,11 @@ async fn ghost(directory: &tidegate_directory::Memory, owner: &Config) {
         sandbox: name("known"),
         session: SessionId::new("ghost"),
         instance: InstanceId::new("i"),
-        gateway: owner.gateway_id.0.clone(),
-        peer_url: owner.peer_url.clone(),
+        homes: 1,
+        replaces: None,
     };
-    directory.claim(claim).await.unwrap();
+    let seat = directory.seat(owner.replica());
+    seat.claim(claim).await.unwrap();
 }
 
 async fn asked_by(certificate: impl FnOnce(&Authority) -> CertFiles, map: Option<&str>) -> String {

@@ -2,23 +2,30 @@
 
 use std::time::Duration;
 
-use tidegate_directory::{Claim, Directory};
-use tidegate_lifecycle::id::{GatewayId, InstanceId, SessionId};
+use tidegate_directory::{Claim, Directory, MemorySeat};
+use tidegate_lifecycle::id::{InstanceId, SessionId};
 use tonic::Code;
 
-use super::Pair;
+use super::{Pair, named};
 use crate::common::{Forward, Supervisor, init, is, name, path, works};
 
-/// Lets the directory believe in a session that gw0 never had.
-async fn ghost(pair: &Pair) {
+/// Lets the directory believe, as long as the seat is held, in a session that gw0 never had. It
+/// stands beside others of the process that the tests' supervisors say they are.
+async fn ghost(pair: &Pair) -> MemorySeat {
     let claim = Claim {
         sandbox: name("known"),
         session: SessionId::new("ghost"),
-        instance: InstanceId::new("i"),
-        gateway: GatewayId::new("gw0"),
-        peer_url: Some(format!("http://{}", pair.owner.addr)),
+        instance: InstanceId::new("raw"),
+        homes: 2,
+        replaces: None,
     };
-    pair.directory.claim(claim).await.unwrap();
+    let owner = tidegate_gateway::Config {
+        peer_url: Some(format!("http://{}", pair.owner.addr)),
+        ..named("gw0")
+    };
+    let seat = pair.directory.seat(owner.replica());
+    seat.claim(claim).await.unwrap();
+    seat
 }
 
 #[tokio::test]
@@ -43,7 +50,7 @@ async fn a_home_without_an_address_is_told_at_once_with_the_setting() {
 #[tokio::test]
 async fn a_stale_owner_is_not_the_last_word() {
     let pair = Pair::start().await;
-    ghost(&pair).await;
+    let _ghost = ghost(&pair).await;
     let client = pair.client().await;
     let mut forward = Forward::open(&client, init("known")).await;
     let mut supervisor = Supervisor::connect(pair.owner.addr, "known").await;
@@ -60,7 +67,7 @@ async fn a_stale_owner_without_a_successor_is_no_session() {
         ..asks
     };
     let pair = Pair::with(|owner| owner, short).await;
-    ghost(&pair).await;
+    let _ghost = ghost(&pair).await;
     let client = pair.client().await;
     let outcome = Forward::open(&client, init("known")).await.outcome().await;
     is(&outcome, Code::Unavailable, "NO_SESSION");
@@ -71,7 +78,7 @@ async fn a_stale_owner_without_a_successor_is_no_session() {
 async fn a_session_of_its_own_comes_first() {
     let pair = Pair::start().await;
     let mut supervisor = Supervisor::connect(pair.asks.addr, "known").await;
-    ghost(&pair).await;
+    let _ghost = ghost(&pair).await;
     let client = pair.client().await;
     let (mut forward, mut relay) = path(&client, &mut supervisor, "known").await;
     works(&mut forward, &mut relay).await;
