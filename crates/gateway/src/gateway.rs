@@ -291,6 +291,12 @@ impl Doors {
         if tokio::time::timeout(STOP, self.tasks.wait()).await.is_err() {
             tracing::info!("some connections did not end in time and are cut");
         }
+    }
+}
+
+impl Drop for Doors {
+    /// Connections live on threads that they keep alive themselves: nothing else would end them.
+    fn drop(&mut self) {
         self.server.abort.cancel();
     }
 }

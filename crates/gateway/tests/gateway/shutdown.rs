@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_testkit::raw_h2::Client;
-use tidegate_testkit::wait;
+use tidegate_testkit::wait::{self, GENEROUS};
 use tonic::Code;
 
 use crate::common::{Forward, Running, Supervisor, config, init, is, path};
@@ -50,4 +50,17 @@ async fn a_stopped_gateway_frees_its_port() {
     let _client = Client::connect(addr).await.unwrap();
     gateway.stop().await;
     assert!(tokio::net::TcpStream::connect(addr).await.is_err());
+}
+
+/// Whoever embeds a gateway and drops it leaves nothing running, and its clients know it at once.
+#[tokio::test]
+async fn a_gateway_that_is_dropped_lets_go_of_every_connection() {
+    let gateway = Running::start(config()).await;
+    let client = Client::connect(gateway.addr).await.unwrap();
+    let mut supervisor = Supervisor::connect(gateway.addr, "known").await;
+    let _open = path(&client, &mut supervisor, "known").await;
+    drop(gateway);
+    let closed = wait::within(GENEROUS, "the connection's end", client.closed());
+    // How it ends is not promised.
+    let _ = closed.await;
 }
